@@ -1,0 +1,1 @@
+"""One file per claim or recipe, and the scales."""

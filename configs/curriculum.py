@@ -1,0 +1,52 @@
+"""Short rows first: 128 then 512, against 512 throughout.
+
+Claim: nine tenths of the steps on short rows and the last tenth on long ones save compute without loss, since attention
+costs more per token on long rows.
+Source: Devlin et al. 2019, Appendix A.2, which reports no comparison; Liu et al. 2019, Section 3.1, who do without.
+Command: python -m experiments.ablate configs/curriculum.py --scale cpu --workdir runs/curriculum
+Cost: 3 arms; at paper scale 42.6 billion tokens a replica, fewer where FLOPs are equal.
+
+The long arms take the curriculum's last length and batch, and as many steps as give its tokens, or its FLOPs. The arms
+differ in structure, so they train one after another. At small scales the lengths are the scale's. Not as published: as
+in bert_base.
+"""
+
+import dataclasses
+
+from configs import scales
+from experiments.ablation import Ablation, Arm, changed
+from model.flops import forward_flops
+from train.config import Config, Stage
+from train.rates import target_slots
+
+
+def stage_tokens(stage: Stage) -> int:
+    """Tokens that a stage reads, [CLS] and [SEP] with them."""
+    return stage.steps * stage.batch_size * stage.length
+
+
+def stage_flops(base: Config, stage: Stage) -> float:
+    """FLOPs of a stage's forward passes, counted as the report counts an arm's; training takes three times as many."""
+    model = base.model if base.model.vocab_size else changed(base, {'model.vocab_size': base.data.vocab_size}).model
+    slots = target_slots([base.masking], stage.length)
+    return stage.steps * forward_flops(model, stage.batch_size, stage.length, slots)
+
+
+def config(scale: str) -> Ablation:
+    base = scales.scale(scale)
+    long = base.stages[-1]
+    step = dataclasses.replace(long, steps=1)
+    token_steps = round(sum(stage_tokens(stage) for stage in base.stages) / stage_tokens(step))
+    flop_steps = round(sum(stage_flops(base, stage) for stage in base.stages) / stage_flops(base, step))
+    return Ablation(
+        name='curriculum',
+        claim='Nine tenths of the steps on short rows save compute without loss (Devlin et al. 2019, Appendix A.2).',
+        base=base,
+        arms=(
+            Arm('short, then long'),
+            Arm('long, equal tokens', {'stages': (dataclasses.replace(long, steps=token_steps),)}),
+            Arm('long, equal FLOPs', {'stages': (dataclasses.replace(long, steps=flop_steps),)}),
+        ),
+        baseline='short, then long',
+        seeds=scales.SEEDS[scale],
+    )

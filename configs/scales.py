@@ -1,0 +1,129 @@
+"""How big an ablation runs, defined once for all configs.
+
+smoke      to see that everything works: seconds of training.
+cpu        the default: ten minutes on 2 cores for masking_rate's 9 replicas, on the embedded corpus.
+overnight  a deeper, wider model and many more steps on the same corpus: a night on 2 cores.
+paper      BERT-base as published, on a pod; what a paper did otherwise stands in its config.
+
+Every scale keeps BERT's curriculum (Devlin et al. 2019, Appendix A.2): nine tenths of the steps on short rows, then one
+tenth on rows several times as long, under one learning-rate schedule.
+"""
+
+from collections.abc import Callable
+
+from data.config import DataConfig
+from model.config import SIZES, ModelConfig
+from train.config import Config, EvaluationConfig, OptimizerConfig, RunConfig, Stage
+
+SEEDS = {'smoke': 2, 'cpu': 3, 'overnight': 3, 'paper': 3}
+"""Seeds an arm. An ablation's test needs two; three give its intervals a finite width that one can use."""
+
+
+def scale(name: str) -> Config:
+    """The base config of a scale.
+
+    Raises:
+      ValueError: there is no such scale.
+    """
+    if name not in SCALES:
+        raise ValueError(f'scale {name!r}: use {", ".join(SCALES)}')
+    return SCALES[name]()
+
+
+def _smoke() -> Config:
+    return Config(
+        # The cpu scale's tokens, so that both read one store.
+        data=_cpu().data,
+        model=ModelConfig(
+            layers=1,
+            width=32,
+            heads=2,
+            feed_forward=64,
+            norm='pre',
+            positions='rotary',
+            max_length=64,
+            dropout=0.0,
+            attention_dropout=0.0,
+        ),
+        optimizer=OptimizerConfig(learning_rate=2e-3),
+        stages=(Stage(length=32, batch_size=8, steps=72), Stage(length=64, batch_size=4, steps=8)),
+        evaluation=EvaluationConfig(
+            rows=16,
+            curve_every=40,
+            curve_rows=8,
+            batch_size=16,
+            likelihood_paragraphs=4,
+            probe_paragraphs=60,
+            examples=2,
+        ),
+        run=RunConfig(log_every=10),
+    )
+
+
+def _cpu() -> Config:
+    # Few pieces, short rows and rotary positions: with more pieces, longer rows or learned positions a model this small
+    # stays longer at the unigram loss before it uses its context. Without dropout, since less than one epoch is seen.
+    return Config(
+        data=DataConfig(vocab_size=1024),
+        model=ModelConfig(
+            layers=2,
+            width=64,
+            heads=2,
+            feed_forward=256,
+            norm='pre',
+            positions='rotary',
+            max_length=128,
+            dropout=0.0,
+            attention_dropout=0.0,
+        ),
+        optimizer=OptimizerConfig(learning_rate=2e-3),
+        stages=(Stage(length=64, batch_size=16, steps=1530), Stage(length=128, batch_size=8, steps=170)),
+    )
+
+
+def _overnight() -> Config:
+    # About ten epochs are seen, so dropout is the paper's.
+    return Config(
+        data=DataConfig(vocab_size=2048),
+        model=ModelConfig(
+            layers=4, width=128, heads=4, feed_forward=512, norm='pre', positions='rotary', max_length=128
+        ),
+        optimizer=OptimizerConfig(learning_rate=1e-3),
+        stages=(Stage(length=64, batch_size=32, steps=14_400), Stage(length=128, batch_size=16, steps=1_600)),
+        evaluation=EvaluationConfig(rows=0, curve_every=1_000, curve_rows=256, likelihood_paragraphs=256),
+        run=RunConfig(checkpoint_seconds=600.0),
+    )
+
+
+def _paper() -> Config:
+    # Devlin et al. 2019, Section 3 and Appendix A.2; epsilon, clipping and the missing bias correction from
+    # google-research/bert optimization.py. Warmup is 10,000 of the 1,000,000 steps.
+    return Config(
+        data=DataConfig(corpus='tfds:wikipedia/20230601.en', vocab_size=32_000, heldout_percent=0.5),
+        model=ModelConfig(**SIZES['base'], max_length=512, dtype='bfloat16'),
+        optimizer=OptimizerConfig(
+            learning_rate=1e-4,
+            warmup_share=0.01,
+            beta1=0.9,
+            beta2=0.999,
+            epsilon=1e-6,
+            bias_correction=False,
+            weight_decay=0.01,
+            clip_norm=1.0,
+        ),
+        stages=(Stage(length=128, batch_size=256, steps=900_000), Stage(length=512, batch_size=256, steps=100_000)),
+        # The corpus has no labels for the probe.
+        evaluation=EvaluationConfig(
+            rows=4096,
+            curve_every=20_000,
+            curve_rows=512,
+            batch_size=256,
+            likelihood_paragraphs=512,
+            probe_paragraphs=0,
+        ),
+        # Every device that divides the replicas or the batches.
+        run=RunConfig(mesh=(-1, -1), checkpoint_seconds=600.0, log_every=100),
+    )
+
+
+SCALES: dict[str, Callable[[], Config]] = {'smoke': _smoke, 'cpu': _cpu, 'overnight': _overnight, 'paper': _paper}

@@ -1,0 +1,36 @@
+"""Trains every arm of an ablation with several seeds and reports: `python -m experiments.ablate CONFIG`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments import cli
+from experiments.config_file import RunFlags, read_command
+from experiments.devices import prepare
+from experiments.tuning import Grid
+
+
+@dataclass(frozen=True)
+class AblateFlags(RunFlags):
+    """Flags of ablate."""
+
+    seeds: int = 0
+    """Seeds for each arm (0: as many as the config says). More than before trains only what is new."""
+    grid: str = ''
+    """FIELD=V1,V2: cross the arms with values, and report each arm at the value best for it on a tuning seed."""
+
+
+def main(args: list[str]) -> None:
+    """Runs the command."""
+    ablation, flags = read_command(args, AblateFlags, 'python -m experiments.ablate', __doc__)
+    if flags.seeds < 0:
+        raise cli.UserError(f'--seeds {flags.seeds}: use 1 or more')
+    grid = Grid.parse(flags.grid) if flags.grid else None
+    prepare(flags.config.run)
+    from experiments import study  # JAX starts here, after its devices are known
+
+    seeds = range(flags.seeds or ablation.seeds)
+    study.run_and_print(ablation, flags.scale, flags.workdir or Path('runs') / ablation.name, seeds, grid)
+
+
+if __name__ == '__main__':
+    cli.run(main)

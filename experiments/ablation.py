@@ -1,0 +1,131 @@
+"""What a config file states: a claim, its arms, and how they are compared."""
+
+import dataclasses
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from train.config import Config
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One setting under comparison: a name and what it changes in the base config."""
+
+    name: str
+    changes: dict[str, Any] = field(default_factory=dict)
+    """Dotted field -> value, such as {'masking.corruption_rate': 0.4}."""
+
+
+@dataclass(frozen=True)
+class Published:
+    """One published figure to stand beside ours, from another scale."""
+
+    arm: str
+    metric: str
+    """What the paper measured, such as 'MNLI-m'."""
+    value: float
+    source: str
+    """Such as 'Wettig et al. 2023, README table, large, dev'."""
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """The arms that share a base config, and the comparison fixed beforehand."""
+
+    name: str
+    claim: str
+    """One sentence: what the paper says and this ablation puts to the test."""
+    base: Config
+    arms: tuple[Arm, ...]
+    baseline: str
+    """Name of the arm that the others are compared with."""
+    seeds: int = 3
+    """Seeds 0 to seeds - 1, each with every arm."""
+    primary: str = 'loss'
+    """Metric whose differences are corrected for multiple comparisons; losses at primary_rate."""
+    primary_rate: float = 0.15
+    """Evaluation rate of a primary metric that has one."""
+    comparison: Literal['paired', 'welch'] = 'paired'
+    """Which test counts for the primary metric."""
+    all_pairs: bool = False
+    """Compare every pair of arms, not only each with the baseline (A/A controls)."""
+    published: tuple[Published, ...] = ()
+    overrides: dict[str, Any] = field(default_factory=dict)
+    """Fields given on the command line: they win over the arms' own."""
+
+    def __post_init__(self):
+        names = [arm.name for arm in self.arms]
+        if len(set(names)) != len(names) or not names:
+            raise ValueError(f'arms {names}: give at least one, each with a name of its own')
+        if self.baseline not in names:
+            raise ValueError(f'baseline {self.baseline!r} is not an arm; the arms are {", ".join(names)}')
+        if self.seeds < 1:
+            raise ValueError(f'seeds is {self.seeds}: use 1 or more')
+        same: dict[Config, str] = {}
+        for name in names:
+            twin = same.setdefault(self.config(name), name)
+            if twin != name:
+                given = ', '.join(f'--{path}' for path in self.overrides) or 'their changes'
+                raise ValueError(f'arms {twin!r} and {name!r} are the same run: {given} leave no difference')
+
+    def arm(self, name: str) -> Arm:
+        for arm in self.arms:
+            if arm.name == name:
+                return arm
+        raise ValueError(f'no arm {name!r}; the arms are {", ".join(arm.name for arm in self.arms)}')
+
+    def config(self, arm: str) -> Config:
+        """The run config of an arm: the base, then the arm's changes, then the command line's."""
+        return changed(changed(self.base, self.arm(arm).changes), self.overrides)
+
+
+def changed(config: Config, changes: dict[str, Any]) -> Config:
+    """`config` with dotted fields replaced, validated again once all are in place.
+
+    Raises:
+      ValueError: a field does not exist, or the result is not valid.
+    """
+    for path in changes:
+        lookup(config, path)
+    return _changed(config, [(path.split('.'), value) for path, value in changes.items()])
+
+
+def lookup(config: Any, path: str) -> Any:
+    """The value at a dotted path, such as 'masking.corruption_rate' or 'stages.0.steps'."""
+    value = config
+    for name in path.split('.'):
+        if isinstance(value, tuple) and name.isdigit() and int(name) < len(value):
+            value = value[int(name)]
+        elif dataclasses.is_dataclass(value) and name in {f.name for f in dataclasses.fields(value)}:
+            value = getattr(value, name)
+        else:
+            raise ValueError(f'no field {path!r} in the config')
+    return value
+
+
+def _changed(node: Any, changes: list[tuple[list[str], Any]]) -> Any:
+    children: dict[str, list] = {}
+    for path, value in changes:
+        if not path:
+            return value
+        children.setdefault(path[0], []).append((path[1:], value))
+    if isinstance(node, tuple):
+        items = list(node)
+        for name, below in children.items():
+            items[int(name)] = _changed(items[int(name)], below)
+        return tuple(items)
+    return dataclasses.replace(node, **{name: _changed(getattr(node, name), below) for name, below in children.items()})
+
+
+def differences(a: Any, b: Any, path: str = '') -> dict[str, tuple[Any, Any]]:
+    """Dotted path -> (value in a, value in b) for every leaf in which two configs differ."""
+    if dataclasses.is_dataclass(a) and type(a) is type(b):
+        pairs = [(f.name, getattr(a, f.name), getattr(b, f.name)) for f in dataclasses.fields(a)]
+    elif isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b) and any(map(dataclasses.is_dataclass, a)):
+        pairs = [(str(i), x, y) for i, (x, y) in enumerate(zip(a, b, strict=True))]
+    else:
+        return {} if a == b else {path: (a, b)}
+    found: dict[str, tuple[Any, Any]] = {}
+    for name, x, y in pairs:
+        found.update(differences(x, y, f'{path}.{name}' if path else name))
+    return found

@@ -1,0 +1,80 @@
+"""The command line: flags through tyro, a user's mistake as one line with exit code 2."""
+
+import contextlib
+import io
+import os
+import re
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import tyro
+
+from data.errors import UserError
+
+T = TypeVar('T')
+
+Flat = tyro.conf.arg(name='')
+"""Marks a field whose own fields are flags without its name before them: `config: Annotated[Config, Flat]`."""
+
+
+def run(main: Callable[[list[str]], Any]) -> None:
+    """Runs a command with the arguments given; a UserError is printed as one line and exits with 2."""
+    try:
+        main(sys.argv[1:])
+    except UserError as error:
+        print(f'error: {" ".join(str(error).split())}', file=sys.stderr)
+        raise SystemExit(2) from None
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    except BrokenPipeError:  # the reader of a pipe has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(0) from None
+
+
+def parse(flags: type[T], args: list[str], default: T, prog: str, description: str = '') -> T:
+    """Fills a dataclass of flags from the command line.
+
+    Raises:
+      UserError: an unknown flag, a wrong type or a value that the dataclass refuses.
+    """
+    errors = io.StringIO()
+    before = os.environ.get('COLUMNS')
+    if '--help' not in args and '-h' not in args:
+        os.environ['COLUMNS'] = '1000'  # so that tyro wraps no error over two lines
+    try:
+        with contextlib.redirect_stderr(errors):
+            return tyro.cli(
+                flags, args=args, default=default, prog=prog, description=description,
+                config=(tyro.conf.FlagConversionOff,),
+            )  # fmt: skip
+    except SystemExit as stop:
+        if stop.code == 0:
+            raise
+        raise UserError(_one_line(errors.getvalue(), prog)) from None
+    except ValueError as error:
+        raise UserError(str(error)) from None
+    finally:
+        os.environ.pop('COLUMNS', None)
+        if before is not None:
+            os.environ['COLUMNS'] = before
+
+
+def _one_line(box: str, prog: str) -> str:
+    """The message in tyro's box, with its first suggestion."""
+    lines = [line.strip('│ ') for line in re.sub(r'\x1b\[[0-9;]*m', '', box).splitlines() if line.startswith('│')]
+    lines = [line for line in lines if line.strip('─ ')]
+    message = lines[0] if lines else 'the command line could not be read'
+    if 'Perhaps you meant:' in lines:
+        message += f'. Perhaps you meant {lines[lines.index("Perhaps you meant:") + 1]}'
+    return f'{message.rstrip(".")}. See {prog} --help'
+
+
+def given_fields(args: list[str]) -> list[str]:
+    """Dotted config fields named on a command line: `--masking.corruption-rate 0.3` -> masking.corruption_rate."""
+    names = (arg[2:].split('=')[0].replace('-', '_') for arg in args if arg.startswith('--') and '.' in arg)
+    return [name for name in dict.fromkeys(names) if not _number(name)]
+
+
+def _number(text: str) -> bool:
+    return text.replace('.', '').isdigit()

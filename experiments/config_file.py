@@ -1,0 +1,85 @@
+"""From `CONFIG [--scale S] [--section.field VALUE ...]` to an ablation."""
+
+import dataclasses
+import runpy
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from data.errors import UserError
+from experiments import cli
+from experiments.ablation import Ablation, lookup
+from train.config import Config
+
+SCALES = ('smoke', 'cpu', 'overnight', 'paper')
+
+
+@dataclass(frozen=True)
+class RunFlags:
+    """Flags that ablate and pretrain share. CONFIG comes first: a file of configs/."""
+
+    config: Annotated[Config, cli.Flat]
+    scale: Literal['smoke', 'cpu', 'overnight', 'paper'] = 'cpu'
+    """How big the run is: smoke (a minute), cpu (10 minutes on 2 cores), overnight, or paper (a pod)."""
+    workdir: Path | None = None
+    """Where everything goes; the same command again goes on there. Default: a folder of runs/ named by the config."""
+
+
+def load(path: str, scale: str) -> Ablation:
+    """The ablation that a config file states at a scale.
+
+    Raises:
+      UserError: no such file, an error in it, or an unknown scale.
+    """
+    if scale not in SCALES:
+        raise UserError(f'--scale {scale} is not one of {", ".join(SCALES)}')
+    if not Path(path).is_file():
+        raise UserError(
+            f'no config file {path}: name one of {", ".join(sorted(map(str, Path("configs").glob("*.py"))))}'
+        )
+    try:
+        return runpy.run_path(path)['config'](scale)
+    except SyntaxError as error:
+        raise UserError(f'{error.filename}, line {error.lineno}: {error.msg}') from None
+    except KeyError as error:
+        raise UserError(f'{path} has no function config(scale): {error} is missing') from None
+    except Exception as error:  # whatever a user's own file raises, it is named
+        raise UserError(f'{path}: {type(error).__name__}: {error}') from None
+
+
+def read_command(
+    args: list[str],
+    flags: type,
+    prog: str,
+    description: str,
+    narrow: Callable[[Ablation, Any], Ablation] = lambda ablation, _: ablation,
+) -> tuple[Ablation, Any]:
+    """Reads a command line that begins with a config file.
+
+    Args:
+      narrow: leaves in the ablation what the flags ask for, before the command line's fields come in.
+
+    Returns:
+      The ablation with the command line's fields in place, and the flags.
+    """
+    scale = 'cpu'
+    for flag, value in zip(args, args[1:] + [''], strict=True):
+        if flag.startswith('--scale'):
+            scale = flag.partition('=')[2] or value
+    rest = list(args)
+    config_path = rest.pop(0) if rest and not rest[0].startswith('-') else None
+    if config_path is None:
+        if not {'--help', '-h'} & set(args):
+            raise UserError(f'{prog} needs a config file first, such as configs/masking_rate.py')
+        cli.parse(flags, ['--help'], flags(Config()), prog, description)
+    ablation = load(config_path, scale)
+    values = cli.parse(flags, rest, flags(ablation.base), f'{prog} CONFIG', description)
+    changes = {}
+    for path in cli.given_fields(rest):
+        changes[path] = lookup(values.config, path)
+    try:
+        ablation = dataclasses.replace(narrow(ablation, values), overrides=changes)
+    except ValueError as error:
+        raise UserError(str(error)) from None
+    return ablation, values

@@ -1,0 +1,18 @@
+"""What must be said to JAX before it starts: how many devices, where compiled programs are kept, what not to print."""
+
+import os
+
+from train.config import RunConfig
+
+
+def prepare(run: RunConfig) -> None:
+    """Applies a run's devices and compilation cache. To be called before anything touches a device."""
+    if run.devices:
+        flags = [flag for flag in os.environ.get('XLA_FLAGS', '').split() if 'host_platform_device_count' not in flag]
+        os.environ['XLA_FLAGS'] = ' '.join([*flags, f'--xla_force_host_platform_device_count={run.devices}'])
+    os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
+    import jax
+
+    if run.compilation_cache:
+        jax.config.update('jax_compilation_cache_dir', os.path.abspath(run.compilation_cache))
+        jax.config.update('jax_persistent_cache_min_compile_time_secs', 0.5)

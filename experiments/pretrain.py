@@ -1,0 +1,42 @@
+"""Trains one arm of a config with one seed: `python -m experiments.pretrain CONFIG [--arm NAME] [--seed N]`."""
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments import cli
+from experiments.ablation import Ablation
+from experiments.config_file import RunFlags, read_command
+from experiments.devices import prepare
+
+
+@dataclass(frozen=True)
+class PretrainFlags(RunFlags):
+    """Flags of pretrain."""
+
+    arm: str = ''
+    """Which arm (the baseline if not given)."""
+    seed: int = 0
+    """Fixes initial weights, data order and noise."""
+
+
+def only(ablation: Ablation, flags: PretrainFlags) -> Ablation:
+    """The ablation with the one arm that is wanted."""
+    name = flags.arm or ablation.baseline
+    return dataclasses.replace(ablation, arms=(ablation.arm(name),), baseline=name)
+
+
+def main(args: list[str]) -> None:
+    """Runs the command."""
+    ablation, flags = read_command(args, PretrainFlags, 'python -m experiments.pretrain', __doc__, narrow=only)
+    if flags.seed < 0:
+        raise cli.UserError(f'--seed {flags.seed}: use 0 or more')
+    workdir = flags.workdir or Path('runs') / f'{ablation.name}-{ablation.baseline}-{flags.seed}'
+    prepare(flags.config.run)
+    from experiments import study  # JAX starts here, after its devices are known
+
+    study.run_and_print(ablation, flags.scale, workdir, range(flags.seed, flags.seed + 1))
+
+
+if __name__ == '__main__':
+    cli.run(main)

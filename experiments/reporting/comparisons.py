@@ -1,0 +1,56 @@
+"""Which pairs of arms are compared in which measures, and what a pair shares."""
+
+from experiments.reporting.pooling import flatten
+from experiments.reporting.results import Measure, Results
+from experiments.statistics import Comparison, against_baseline, all_pairs
+
+OWN_RATE = ('own_loss', 'own_accuracy')
+"""Measured at another rate for each arm, so that no difference of them means anything."""
+
+# Model fields that neither shape nor scale the initial weights.
+_NOT_INITIAL = ('dropout', 'attention_dropout', 'attend', 'norm_epsilon', 'scan_layers', 'remat', 'dtype')
+
+
+def differences(results: Results, measure: Measure) -> list[Comparison]:
+    """Every other arm less the baseline; Holm's correction over the arms."""
+    return against_baseline(results.values(measure), results.baseline, results.ablation['comparison'])
+
+
+def any_difference(found: list[Comparison]) -> bool:
+    """Whether there is anything to draw."""
+    return any(comparison.counting.difference is not None for comparison in found)
+
+
+def pairs(results: Results) -> list[Comparison]:
+    """Every pair of arms in the primary measure."""
+    return all_pairs(results.values(results.primary), results.ablation['comparison'])
+
+
+def secondary(results: Results) -> list[Measure]:
+    """Measures that are compared without correction: all but the primary one and those at the arms' own rates."""
+    return [m for m in results.measures if m != results.primary and m.metric not in OWN_RATE]
+
+
+def one_program(results: Results, first: str, second: str) -> bool:
+    """Whether two arms were trained in one compiled program, seed by seed."""
+    programs = results.programs
+    seeds = {seed for arm, seed in programs if arm == first} & {seed for arm, seed in programs if arm == second}
+    return all(programs[first, seed] == programs[second, seed] for seed in seeds)
+
+
+def same_start(results: Results, first: str, second: str) -> bool:
+    """Whether all initial weights of two arms are equal within a seed: they are drawn per leaf by seed and name."""
+    return _initial(results, first) == _initial(results, second)
+
+
+def _initial(results: Results, arm: str) -> dict:
+    model = results.config['configs'][arm]['model']
+    return {name: value for name, value in model.items() if name not in _NOT_INITIAL}
+
+
+def config_differences(results: Results) -> dict[str, list]:
+    """Dotted field -> its value in each arm, for every field in which any two arms differ; None where it is missing."""
+    leaves = [flatten(results.config['configs'][arm]) for arm in results.arms]
+    names = list(dict.fromkeys(name for each in leaves for name in each))
+    values = {name: [each.get(name) for each in leaves] for name in names}
+    return {name: row for name, row in values.items() if any(value != row[0] for value in row)}

@@ -1,0 +1,55 @@
+"""What the arms cost: counted for each as if it ran alone, and the wall time that they shared."""
+
+from experiments.reporting.document import Section, Table
+from experiments.reporting.results import COSTS, Results
+from experiments.reporting.wording import DASH, arm_names, counted_number, duration, listed, quantity
+
+
+def cost_section(results: Results) -> Section:
+    """FLOPs, tokens and targets of one replica of each arm, and the wall time of all."""
+    flops, tokens, targets = (results.cost(metric) for metric in COSTS)
+    base = flops[results.baseline]
+    rows = [
+        [
+            name,
+            quantity(flops[arm], 'FLOP'),
+            DASH if not base or flops[arm] is None else f'{flops[arm] / base:.2f}',
+            quantity(tokens[arm]),
+            quantity(targets[arm]),
+        ]
+        for arm, name in enumerate(arm_names(results))
+    ]
+    return Section(
+        'Cost',
+        [
+            'Of one replica, counted analytically at the arm’s own masking rate as if it ran alone: training FLOPs '
+            '(forward and backward), tokens read, and targets scored.',
+            Table('Cost of one replica', ['arm', 'compute', 'of baseline', 'tokens', 'targets'], rows),
+            *_wall_time(results),
+        ],
+    )
+
+
+def _wall_time(results: Results) -> list[str]:
+    lines = []
+    for workdir, runs in zip(results.workdirs, results.runs, strict=True):
+        starts, trained, ends = ([run for run in runs if run['event'] == e] for e in ('start', 'trained', 'end'))
+        if not starts:
+            continue
+        text = f'{workdir}: ' if len(results.workdirs) > 1 else ''
+        if ends:
+            text += (
+                f'Wall time {duration(sum(run["seconds"] for run in ends))}, of which training '
+                f'{duration(sum(run["seconds"] for run in trained))}, shared by all replicas: they train together, so '
+                'it cannot be split by arm. '
+            )
+        text += f'Machine: {listed(list(dict.fromkeys(run["host"] for run in starts)))}.'
+        if len(starts) > len(ends):
+            cut = counted_number(len(starts) - len(ends), 'start')
+            text += f' {cut} ended without a record (stopped, killed or still running) and {_was(cut)} not counted.'
+        lines.append(text)
+    return lines
+
+
+def _was(counted: str) -> str:
+    return 'is' if counted.startswith('1 ') else 'are'

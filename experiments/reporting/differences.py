@@ -1,0 +1,246 @@
+"""What came out of the comparison that was fixed beforehand, and every difference with its tests."""
+
+from experiments.reporting import comparisons
+from experiments.reporting.document import Figure, Section, Table
+from experiments.reporting.power import POWER, seeds_needed, smallest_difference
+from experiments.reporting.results import Measure, Results
+from experiments.reporting.wording import (
+    DASH,
+    TESTS,
+    counted_number,
+    difference,
+    fixed,
+    listed,
+    measure_name,
+    p_value,
+    percent,
+    signed,
+    small,
+    tested,
+    unit_of,
+)
+from experiments.statistics import LEVEL, Comparison, Test, exact_binomial
+
+DIFFERENCES_PNG, PAIRS_PNG = 'differences.png', 'p_values.png'
+
+
+def outcome_section(results: Results) -> Section:
+    """One sentence or two for each arm, on the primary measure, and what is missing."""
+    lines = missing(results)
+    if len(results.arms) == 1:
+        lines.append('One arm alone: nothing to compare.')
+    found = comparisons.differences(results, results.primary)
+    lines += [_outcome(results, comparison) for comparison in found]
+    if any(comparison.holm_p is not None and comparison.holm_p >= 1 - LEVEL for comparison in found):
+        lines.append('That no difference is shown is not evidence that there is none.')
+    return Section('Outcome', lines, brief=True)
+
+
+def missing(results: Results) -> list[str]:
+    """What is left out of the figures, and why."""
+    lines = []
+    if results.failed:
+        replicas = [f'arm {arm}, seed {seed} (at step {step})' for (arm, seed), step in sorted(results.failed.items())]
+        lines.append(
+            f'Failed, and left out of every figure: {"; ".join(replicas)}. Their loss or gradients were not finite and '
+            'they stood still from there on. What is left flatters an arm that fails for some seeds.'
+        )
+    waiting: dict[str, list[str]] = {}
+    for arm, seed in sorted(results.programs.keys() - results.finished - results.failed.keys()):
+        waiting.setdefault(arm, []).append(str(seed))
+    if waiting:
+        replicas = '; '.join(f'arm {arm}, seed {listed(seeds)}' for arm, seeds in waiting.items())
+        lines.append(f'Planned, and without a result yet: {replicas}.')
+    if results.not_finite:
+        lines.append(f'Not a finite number, and left out: {"; ".join(results.not_finite)}.')
+    return lines
+
+
+def _outcome(results: Results, comparison: Comparison) -> str:
+    arm, unit = results.arms[comparison.second], unit_of(results.primary.metric)
+    head = f'Arm {arm} against arm {results.arms[comparison.first]}, {measure_name(results.primary)}:'
+    test = comparison.counting
+    if test.reason:
+        return f'{head} {difference(test, unit)}; not tested.'
+    size = fixed(abs(test.difference) * unit.scale, unit.digits)
+    direction = 'lower' if test.difference < 0 else 'higher'
+    ends = [f'{signed(end * unit.scale, unit.digits)}' for end in (test.low, test.high)]
+    evidence = (
+        f'95% interval of the difference {ends[0]} to {ends[1]}; {TESTS[test.kind]}, '
+        f'Holm-corrected p {p_value(comparison.holm_p)}'
+    )
+    if comparison.holm_p < 1 - LEVEL:
+        return f'{head} {size} {unit.difference_unit} {direction} ({evidence}).{_elsewhere(results, comparison)}'
+    able = small(smallest_difference(test.standard_error, test.df) * unit.scale, unit.digits)
+    return (
+        f'{head} no difference shown; {size} {unit.difference_unit} {direction} ({evidence}). A true difference of '
+        f'{able} would have been found {POWER:.0%} of the time.{_elsewhere(results, comparison)}'
+    )
+
+
+def _elsewhere(results: Results, comparison: Comparison) -> str:
+    """The same difference at the other evaluation rates, so that none of them is read alone."""
+    metric, unit = results.primary.metric, unit_of(results.primary.metric)
+    found = []
+    for rate in results.rates(metric):
+        if rate is None or rate == results.primary.eval_rate:
+            continue
+        others = comparisons.differences(results, Measure(metric, rate))
+        test = next(other.counting for other in others if other.second == comparison.second)
+        if test.difference is not None:
+            found.append(f'{signed(test.difference * unit.scale, unit.digits)} at {percent(rate)}')
+    return f' At the other rates: {listed(found)} (uncorrected).' if found else ''
+
+
+def difference_section(results: Results) -> Section:
+    """The primary measure both ways, corrected, and what these seeds could have found."""
+    measure, baseline = results.primary, results.arms[results.baseline]
+    found = comparisons.differences(results, measure)
+    if not found:
+        return Section('Differences from the baseline', ['One arm alone: nothing to compare.'])
+    counts = TESTS[results.ablation['comparison']]
+    return Section(
+        f'Differences from arm {baseline} in {measure_name(measure)}',
+        [
+            *([_difference_figure(baseline)] if comparisons.any_difference(found) else []),
+            f'Arm less baseline in {unit_of(measure.metric).difference_unit}, with the 95% interval. Fixed beforehand: '
+            f'the primary measure is {measure_name(measure)}, and {counts} counts; its p is corrected over the '
+            f'{counted_number(len(found), "arm")} by Holm’s method. The other test stands beside it for comparison. '
+            'Pairs are replicas of one seed: they share data order and noise, and initial weights as far as the table '
+            'below says, trained in one program or in two. Pairing pays as far as their outcomes correlate (r, from 3 '
+            'pairs on).',
+            _tests_table(results, found),
+            f'What these seeds could have found: the smallest true difference that {counts} would find with '
+            f'{POWER:.0%} chance (two-sided, {1 - LEVEL:.0%}, noncentral t, this spread taken as the true one, no '
+            'correction), and the seeds an arm that half of it would need.',
+            _power_table(results, found),
+        ],
+    )
+
+
+def _difference_figure(baseline: str) -> Figure:
+    return Figure(
+        DIFFERENCES_PNG,
+        f'Differences of each arm from {baseline}, with 95% intervals',
+        f'Mean differences from arm {baseline} with 95% intervals, one panel an evaluation rate. Black: the test that '
+        'counts; grey: the other one.',
+    )
+
+
+def _tests_table(results: Results, found: list[Comparison]) -> Table:
+    unit = unit_of(results.primary.metric)
+    columns = ['arm', 'paired t (95%)', 'p', 'Welch t (95%)', 'p', 'Holm p', 'pairs', 'r']
+    rows = [[results.arms[c.second], *_test_cells(c, unit)] for c in found]
+    for row, comparison in zip(rows, found, strict=True):
+        row.insert(5, 'not tested' if comparison.holm_p is None else p_value(comparison.holm_p))
+    caption = (
+        f'{_capital(measure_name(results.primary))}: arm less {results.arms[results.baseline]}, {unit.difference_unit}'
+    )
+    return Table(caption, columns, rows, brief=True)
+
+
+def _test_cells(comparison: Comparison, unit) -> list[str]:
+    paired, welch = comparison.paired, comparison.welch
+    r = comparison.correlation
+    return [
+        difference(paired, unit),
+        tested(paired),
+        difference(welch, unit),
+        tested(welch),
+        str(paired.ns[0]),
+        DASH if r is None else fixed(r, 2),
+    ]
+
+
+def _power_table(results: Results, found: list[Comparison]) -> Table:
+    unit = unit_of(results.primary.metric)
+    baseline = results.arms[results.baseline]
+    rows = []
+    for comparison in found:
+        arm = results.arms[comparison.second]
+        together = comparisons.one_program(results, baseline, arm)
+        same = comparisons.same_start(results, baseline, arm)
+        rows.append(
+            [
+                arm,
+                *_able(comparison.counting, unit),
+                'one program' if together else 'two programs',
+                'the same' if same else 'the same where structures agree',
+            ]
+        )
+    caption = f'Smallest difference that these seeds could find ({POWER:.0%} power), {unit.difference_unit}'
+    columns = ['arm', 'could find', 'seeds for half of it', 'trained in', 'initial weights']
+    return Table(caption, columns, rows, brief=True)
+
+
+def _able(test: Test, unit) -> list[str]:
+    if test.reason:
+        return [test.reason, DASH]
+    able = smallest_difference(test.standard_error, test.df)
+    needed = seeds_needed(able / 2, test.spreads)
+    return [small(able * unit.scale, unit.digits), 'over a million' if needed is None else str(needed)]
+
+
+def secondary_section(results: Results) -> Section | None:
+    """Every other measure, uncorrected."""
+    measures = comparisons.secondary(results)
+    if not measures or len(results.arms) == 1:
+        return None
+    rows = []
+    for measure in measures:
+        for comparison in comparisons.differences(results, measure):
+            cells = _test_cells(comparison, unit_of(measure.metric))
+            rows.append([measure_name(measure), results.arms[comparison.second], *cells])
+    return Section(
+        f'Differences from arm {results.arms[results.baseline]} in all else, uncorrected',
+        [
+            f'{counted_number(len(rows), "difference")}, none of them corrected for their number: with no true '
+            f'difference anywhere about one in twenty would have p below {1 - LEVEL:.2f}. They suggest, they do not '
+            'confirm. Figures at the arms’ own rates are left out, since they are not comparable.',
+            Table(
+                'All other measures, uncorrected',
+                ['measure', 'arm', 'paired t (95%)', 'p, uncorrected', 'Welch t (95%)', 'p, uncorrected', 'pairs', 'r'],
+                rows,
+            ),
+        ],
+    )
+
+
+def pairs_section(results: Results) -> Section | None:
+    """All pairs of arms: what chance looks like when arms are alike."""
+    if not results.ablation['all_pairs'] or len(results.arms) < 2:
+        return None
+    found = comparisons.pairs(results)
+    ps = [c.counting.p for c in found if c.counting.p is not None]
+    unit, measure = unit_of(results.primary.metric), results.primary
+    rows = [
+        [
+            f'{results.arms[c.second]} less {results.arms[c.first]}',
+            difference(c.counting, unit),
+            tested(c.counting),
+            'not tested' if c.holm_p is None else p_value(c.holm_p),
+        ]
+        for c in found
+    ]
+    text = [
+        f'{_capital(measure_name(measure))}: {counted_number(len(found), "pair")} of {len(results.arms)} arms, '
+        f'{len(ps)} of them tested ({TESTS[results.ablation["comparison"]]}).'
+    ]
+    if ps:
+        below = sum(p < 1 - LEVEL for p in ps)
+        low, high = exact_binomial(below, len(ps))
+        text.append(
+            f'{below} of {len(ps)} p values are below {1 - LEVEL:.2f}: {below / len(ps):.1%} (exact binomial 95% '
+            f'interval {low:.1%} to {high:.1%}). If arms differ by chance alone, 5% are expected and p is spread '
+            f'evenly over 0 to 1. The pairs are not independent, since each arm is in {len(results.arms) - 1} of them: the '
+            'interval is narrower than it ought to be.'
+        )
+    figure = Figure(
+        PAIRS_PNG, 'Histogram of the p values of all pairs', 'p of all pairs against an even spread (line).'
+    )
+    table = Table('Every pair', ['pair', 'difference (95%)', 'p', 'Holm p over pairs'], rows)
+    return Section('All pairs of arms', [*text, *([figure] if ps else []), table], brief=True)
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]

@@ -1,0 +1,197 @@
+"""The report's pictures: differences, learning curves, the p values of all pairs."""
+
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from experiments.reporting import comparisons
+from experiments.reporting.differences import DIFFERENCES_PNG, PAIRS_PNG
+from experiments.reporting.results import Measure, Results
+from experiments.reporting.sections import CURVES_PNG
+from experiments.reporting.wording import TESTS, measure_name, percent, unit_of
+from experiments.statistics import LEVEL, Test
+
+# Okabe and Ito (2008): told apart with every kind of colour vision. Their yellow is too faint on white.
+COLOURS = ('#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9', '#000000')
+DASHES = ('-', '--', ':')
+INK, GREY, FAINT = '#222222', '#8a8a8a', '#d9d9d9'
+WIDTH = 7.2
+"""Inches of every picture; a page shows them at most 1,440 pixels wide, at DPI."""
+DPI = 200
+
+
+def write_figures(results: Results, folder: Path) -> None:
+    """Writes the pictures that apply and removes old ones that no longer do."""
+    makers = {DIFFERENCES_PNG: differences_figure, CURVES_PNG: curves_figure, PAIRS_PNG: pairs_figure}
+    for name, make in makers.items():
+        figure = make(results)
+        path = folder / name
+        if figure is None:
+            path.unlink(missing_ok=True)
+        else:
+            FigureCanvasAgg(figure)
+            figure.savefig(path, dpi=DPI, metadata={'Software': None})
+
+
+def differences_figure(results: Results) -> Figure | None:
+    """Each arm's difference from the baseline with both intervals, one panel an evaluation rate."""
+    if not comparisons.any_difference(comparisons.differences(results, results.primary)):
+        return None
+    measures = [m for m in results.measures if m.metric == results.primary.metric]
+    others = [arm for arm in results.arms if arm != results.ablation['baseline']]
+    figure = Figure(figsize=(WIDTH, 1.35 + 0.42 * len(others)), layout='constrained')
+    axes = figure.subplots(1, len(measures), sharex=True, sharey=True, squeeze=False)[0]
+    unit = unit_of(results.primary.metric)
+    for axis, measure in zip(axes, measures, strict=True):
+        for place, comparison in enumerate(comparisons.differences(results, measure)):
+            other = comparison.welch if comparison.counts == 'paired' else comparison.paired
+            _interval(axis, comparison.counting, place, unit.scale, INK, 1.0)
+            _interval(axis, other, place + 0.24, unit.scale, GREY, 0.75)
+        axis.axvline(0, color=GREY, linewidth=0.8, zorder=0)
+        axis.set_title(_panel_title(results, measure), fontsize=9, color=INK)
+        axis.set_yticks(range(len(others)), others)
+        axis.set_ylim(len(others) - 0.4, -0.55)
+        axis.xaxis.set_major_locator(MaxNLocator(4))
+        axis.tick_params(axis='y', length=0)
+        _plain(axis, ('bottom',))
+        axis.margins(x=0.08)
+    figure.supxlabel(
+        f'{unit.name}, arm less {results.ablation["baseline"]}, {unit.difference_unit} '
+        f'({LEVEL:.0%} intervals; black {TESTS[results.ablation["comparison"]]}, '
+        f'grey {TESTS["welch" if results.ablation["comparison"] == "paired" else "paired"]})',
+        fontsize=8.5,
+        color=INK,
+    )
+    return figure
+
+
+def _interval(axis: Axes, test: Test, place: float, scale: float, colour: str, size: float) -> None:
+    if test.difference is None:
+        return
+    known = test.low is not None
+    if known:
+        axis.plot([test.low * scale, test.high * scale], [place, place], color=colour, linewidth=1.8 * size)
+    face = colour if known else 'white'
+    axis.plot(test.difference * scale, place, 'o', markersize=5.5 * size, color=colour, markerfacecolor=face)
+
+
+def _panel_title(results: Results, measure: Measure) -> str:
+    if measure.eval_rate is None:
+        return measure_name(measure)
+    return f'evaluated at {percent(measure.eval_rate)}' + (' (primary)' if measure == results.primary else '')
+
+
+def curves_figure(results: Results) -> Figure | None:
+    """Mean learning curve of each arm with a band from its lowest seed to its highest."""
+    curves = {arm: results.curve(arm) for arm in results.arms}
+    if not any(steps for steps, _ in curves.values()):
+        return None
+    figure = Figure(figsize=(WIDTH, 3.6), layout='constrained')
+    axis = figure.subplots()
+    by_tokens = len({_stages(results, arm) for arm in results.arms}) > 1
+    ends = []
+    for index, (arm, (steps, loss_PxS)) in enumerate(curves.items()):
+        kept = [i for i in range(len(steps)) if np.isfinite(loss_PxS[i]).any()]
+        if not kept:
+            continue
+        loss_PxS = loss_PxS[kept]
+        x = [_tokens(results, arm, steps[i]) / 1e6 if by_tokens else steps[i] for i in kept]
+        colour, dash = COLOURS[index % len(COLOURS)], DASHES[index // len(COLOURS) % len(DASHES)]
+        axis.fill_between(x, np.nanmin(loss_PxS, 1), np.nanmax(loss_PxS, 1), color=colour, alpha=0.18, linewidth=0)
+        mean = np.nanmean(loss_PxS, axis=1)
+        axis.plot(x, mean, dash, color=colour, linewidth=1.6, marker='o' if len(x) < 25 else '', markersize=3)
+        ends.append((arm, colour, x[-1], mean[-1]))
+    entropy = results.counted('unigram_entropy')
+    if entropy is not None:
+        axis.axhline(entropy, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=0)
+        axis.annotate(
+            'unigram entropy', (1, entropy), xycoords=('axes fraction', 'data'), xytext=(-2, 3),
+            textcoords='offset points', fontsize=8, color=GREY, ha='right',
+        )  # fmt: skip
+    if not by_tokens:
+        _stage_marks(axis, results)
+    _label_ends(axis, ends)
+    rate = next(row.eval_rate for row in results.rows if row.metric == 'curve_loss')
+    axis.set_xlabel('tokens read, millions' if by_tokens else 'step', fontsize=9)
+    axis.set_ylabel(f'loss at {percent(rate)}, nats a token', fontsize=9)
+    axis.set_xlim(left=0)
+    axis.grid(axis='y', color=FAINT, linewidth=0.6)
+    axis.set_axisbelow(True)
+    _plain(axis, ('left', 'bottom'))
+    return figure
+
+
+def _stages(results: Results, arm: str) -> tuple:
+    stages = results.config['configs'][arm]['stages']
+    return tuple((stage['steps'], stage['batch_size'], stage['length']) for stage in stages)
+
+
+def _tokens(results: Results, arm: str, step: int) -> int:
+    total = 0
+    for steps, batch_size, length in _stages(results, arm):
+        total += min(steps, max(step, 0)) * batch_size * length
+        step -= steps
+    return total
+
+
+def _stage_marks(axis: Axes, results: Results) -> None:
+    start = 0
+    stages = _stages(results, results.arms[0])
+    for steps, _, length in stages if len(stages) > 1 else ():
+        if start:
+            axis.axvline(start, color=GREY, linewidth=0.8, linestyle=':', zorder=0)
+        axis.annotate(
+            f'length {length}', (start, 1), xycoords=('data', 'axes fraction'), xytext=(3, 2),
+            textcoords='offset points', fontsize=7.5, color=GREY,
+        )  # fmt: skip
+        start += steps
+
+
+def _label_ends(axis: Axes, ends: list[tuple[str, str, float, float]]) -> None:
+    """Each arm's name at the end of its curve, moved apart where they would overlap."""
+    low, high = axis.get_ylim()
+    least = 0.055 * (high - low)
+    placed: list[float] = []
+    for arm, colour, x, y in sorted(ends, key=lambda end: end[3]):
+        at = max(y, placed[-1] + least) if placed else y
+        placed.append(at)
+        axis.annotate(
+            arm, (x, y), xytext=(1.015, at), textcoords=('axes fraction', 'data'), fontsize=9, color=colour,
+            va='center', annotation_clip=False,
+        )  # fmt: skip
+
+
+def pairs_figure(results: Results) -> Figure | None:
+    """Histogram of the p values of all pairs against an even spread."""
+    if not results.ablation['all_pairs'] or len(results.arms) < 2:
+        return None
+    ps = [c.counting.p for c in comparisons.pairs(results) if c.counting.p is not None]
+    if not ps:
+        return None
+    figure = Figure(figsize=(WIDTH, 2.6), layout='constrained')
+    axis = figure.subplots()
+    bins = np.linspace(0, 1, 11 if len(ps) < 60 else 21)
+    axis.hist(ps, bins=bins, color=COLOURS[0], alpha=0.75, edgecolor='white', linewidth=1)
+    expected = len(ps) / (len(bins) - 1)
+    axis.axhline(expected, color=INK, linewidth=1, linestyle='--')
+    axis.annotate(
+        'even spread', (1, expected), xytext=(4, 0), textcoords='offset points', fontsize=8, color=INK, va='center',
+        annotation_clip=False,
+    )  # fmt: skip
+    axis.set_xlim(0, 1)
+    axis.yaxis.get_major_locator().set_params(integer=True)
+    axis.set_xlabel(f'p of a pair ({TESTS[results.ablation["comparison"]]})', fontsize=9)
+    axis.set_ylabel('pairs', fontsize=9)
+    _plain(axis, ('left', 'bottom'))
+    return figure
+
+
+def _plain(axis: Axes, spines: tuple[str, ...]) -> None:
+    for side, spine in axis.spines.items():
+        spine.set_visible(side in spines)
+        spine.set_color(GREY)
+    axis.tick_params(labelsize=8.5, color=GREY, labelcolor=INK)

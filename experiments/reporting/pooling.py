@@ -1,0 +1,83 @@
+"""Which workdirs belong together: the same arms and config, other seeds."""
+
+from typing import Any
+
+from data.errors import UserError
+from experiments.reporting.records import Records
+
+# What may differ: how many seeds, what was typed, how a run is carried out, and the words around it.
+_FREE = (
+    'command', 'ablation.seeds', 'ablation.claim', 'ablation.published', 'ablation.overrides', 'ablation.base',
+    'ablation.arms', 'grid.scores', 'run', 'optimizer.micro_batches', 'evaluation.batch_size', 'data.store',
+)  # fmt: skip
+
+
+def check_poolable(parts: list[Records]) -> None:
+    """Refuses workdirs that cannot be averaged over.
+
+    Raises:
+      UserError: their configs differ (the fields are named), a replica is in two of them, or the baselines by counting
+        show that their held-out text differs.
+    """
+    first = parts[0]
+    for other in parts[1:]:
+        differing = _differing(first.config, other.config)
+        if differing:
+            more = f' and {len(differing) - 8} more' if len(differing) > 8 else ''
+            raise UserError(
+                f'{first.workdir} and {other.workdir} cannot be pooled; they differ in '
+                f'{", ".join(differing[:8])}{more}: report them apart'
+            )
+    homes: dict[tuple[str, int], Records] = {}
+    for part in parts:
+        for arm, seed in sorted(part.replicas):
+            home = homes.setdefault((arm, seed), part)
+            if home is not part:
+                raise UserError(
+                    f'arm {arm}, seed {seed} is in {home.workdir} and in {part.workdir}: pool workdirs of other seeds'
+                )
+    counted: dict[tuple, float] = {}
+    for part in parts:
+        for row in part.rows:
+            if not row.arm and abs(counted.setdefault(row[:-1], row.value) - row.value) > 1e-6 * abs(row.value):
+                raise UserError(
+                    f'{part.workdir} has another {row.metric} than {first.workdir}, so their held-out text differs: '
+                    'report them apart'
+                )
+
+
+def flatten(node: Any, path: str = '') -> dict[str, Any]:
+    """Dotted path -> leaf. A list is opened where it holds sections, such as stages, and is a leaf otherwise."""
+    if isinstance(node, dict):
+        items = node.items()
+    elif isinstance(node, list) and node and all(isinstance(item, dict) for item in node):
+        items = enumerate(node)
+    else:
+        return {path: node}
+    leaves: dict[str, Any] = {}
+    for name, below in items:
+        leaves.update(flatten(below, f'{path}.{name}' if path else str(name)))
+    return leaves
+
+
+def _differing(first: dict, other: dict) -> list[str]:
+    """Names of the fields in which two config.json differ, those of an arm by arm."""
+    sections = ({**config, 'config': None, 'configs': None} for config in (first, other))  # arms hold all of the base
+    found = _differing_leaves(*map(flatten, sections))
+    found += [f'arm {arm} (only in one)' for arm in first['configs'].keys() ^ other['configs'].keys()]
+    arms = [arm for arm in first['configs'] if arm in other['configs']]
+    by_path: dict[str, list[str]] = {}
+    for arm in arms:
+        for path in _differing_leaves(flatten(first['configs'][arm]), flatten(other['configs'][arm])):
+            by_path.setdefault(path, []).append(arm)
+    return found + [path + ('' if where == arms else f' (arm {", ".join(where)})') for path, where in by_path.items()]
+
+
+def _differing_leaves(first: dict[str, Any], other: dict[str, Any]) -> list[str]:
+    missing = object()
+    paths = {**first, **other}
+    return [path for path in paths if first.get(path, missing) != other.get(path, missing) and not _free(path)]
+
+
+def _free(path: str) -> bool:
+    return any(path == free or path.startswith(free + '.') for free in _FREE)

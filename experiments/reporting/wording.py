@@ -1,0 +1,141 @@
+"""Names of measures and how numbers are written. A missing number is written as its reason, never as nan."""
+
+from typing import NamedTuple
+
+from experiments.reporting.results import Measure, Results
+from experiments.statistics import Summary, Test
+
+
+class Unit(NamedTuple):
+    """How a metric is shown."""
+
+    name: str
+    unit: str
+    difference_unit: str
+    scale: float = 1.0
+    digits: int = 3
+
+
+_UNITS = {
+    'loss': Unit('loss', 'nats a token', 'nats'),
+    'accuracy': Unit('accuracy', '%', 'points', 100.0, 2),
+    'own_loss': Unit('own-rate loss', 'nats a token', 'nats'),
+    'own_accuracy': Unit('own-rate accuracy', '%', 'points', 100.0, 2),
+    'likelihood': Unit('pseudo-log-likelihood', 'nats a word', 'nats a word'),
+    'probe': Unit('probe accuracy', '%', 'points', 1.0, 2),
+}
+
+COUNTED = {
+    'unigram_entropy': 'unigram entropy',
+    'unigram_loss': 'counts: unigram',
+    'left_loss': 'counts: left neighbour',
+    'both_loss': 'counts: both neighbours',
+}
+"""Baselines by counting, in the order of the report."""
+
+TESTS = {'paired': 'paired t', 'welch': 'Welch t'}
+
+DASH = '–'
+
+
+def arm_names(results: Results) -> list[str]:
+    """The arms, the baseline marked."""
+    return [f'{arm} (baseline)' if i == results.baseline else arm for i, arm in enumerate(results.arms)]
+
+
+def unit_of(metric: str) -> Unit:
+    return _UNITS.get(metric, Unit(metric.replace('_', ' '), '', ''))
+
+
+def measure_name(measure: Measure) -> str:
+    """Such as 'loss at 15%' or 'probe accuracy (century)'."""
+    name = unit_of(measure.metric).name
+    name += f' ({measure.task})' if measure.task else ''
+    return name + (f' at {percent(measure.eval_rate)}' if measure.eval_rate is not None else '')
+
+
+def percent(rate: float) -> str:
+    return f'{round(100 * rate, 6):g}%'
+
+
+def fixed(value: float | None, digits: int) -> str:
+    """A number with so many decimals; no negative zero."""
+    if value is None:
+        return DASH
+    text = f'{value:.{digits}f}'
+    return text.lstrip('-') if float(text) == 0 else text
+
+
+def signed(value: float, digits: int) -> str:
+    text = fixed(value, digits)
+    return text if text.startswith('-') or float(text) == 0 else f'+{text}'
+
+
+def small(value: float, digits: int) -> str:
+    """A positive number, written as below the last decimal rather than as 0."""
+    text = fixed(value, digits)
+    return text if float(text) or not value else f'<{10**-digits:.{digits}f}'
+
+
+def p_value(p: float | None) -> str:
+    return DASH if p is None else small(p, 3)
+
+
+def spoken(summary: Summary, unit: Unit, n: int) -> str:
+    """'4.123 ± 0.045', or why there is no interval; the number of seeds where it is not `n`."""
+    if summary.mean is None:
+        return summary.reason
+    text = fixed(summary.mean * unit.scale, unit.digits)
+    if summary.half_width is None:
+        text += f' ({summary.reason})'
+    else:
+        text += f' ± {small(summary.half_width * unit.scale, unit.digits)}'
+    return text if summary.n in (n, 1) else f'{text} (n {summary.n})'
+
+
+def difference(test: Test, unit: Unit) -> str:
+    """'-0.123 (-0.200 to -0.046)', or why there is no interval."""
+    if test.difference is None:
+        return test.reason
+    text = signed(test.difference * unit.scale, unit.digits)
+    if test.reason:
+        return f'{text} ({test.reason})'
+    low, high = (signed(end * unit.scale, unit.digits) for end in (test.low, test.high))
+    return f'{text} ({low} to {high})'
+
+
+def tested(test: Test) -> str:
+    """p, or that there is no test."""
+    return 'not tested' if test.p is None else p_value(test.p)
+
+
+def counted_number(number: int, noun: str) -> str:
+    return f'{number} {noun}' if number == 1 else f'{number} {noun}s'
+
+
+def listed(items: list[str]) -> str:
+    """'a', 'a and b', 'a, b and c'."""
+    return ' and '.join([', '.join(items[:-1]), items[-1]] if len(items) > 1 else items)
+
+
+def quantity(value: float | None, unit: str = '') -> str:
+    """Three digits and a prefix: 1.84 M, 320 T."""
+    if value is None:
+        return DASH
+    for prefix, size in (('E', 1e18), ('P', 1e15), ('T', 1e12), ('G', 1e9), ('M', 1e6), ('k', 1e3), ('', 1.0)):
+        if abs(value) >= 0.9995 * size:
+            return f'{_three_digits(value / size)} {prefix}{unit}'.strip()
+    return f'{value:.3g} {unit}'.strip()
+
+
+def _three_digits(value: float) -> str:
+    return f'{value:.{max(0, 2 - len(str(int(value))) + 1)}f}'
+
+
+def duration(seconds: float) -> str:
+    """Such as '4 min 12 s'."""
+    whole = round(seconds)
+    hours, minutes = whole // 3600, whole % 3600 // 60
+    if hours:
+        return f'{hours} h {minutes} min'
+    return f'{minutes} min {whole % 60} s' if minutes else f'{seconds:.1f} s'

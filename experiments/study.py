@@ -1,0 +1,158 @@
+"""Runs an ablation in a workdir: plan, train, evaluate, report. The same call again goes on where it stopped."""
+
+import dataclasses
+import platform
+import shlex
+import sys
+import time
+from pathlib import Path
+
+import jax
+from tqdm import tqdm
+
+from data.errors import UserError
+from data.prepare import store_for
+from data.store import TokenStore
+from experiments import tuning
+from experiments import workdir as workdirs
+from experiments.ablation import Ablation, changed
+from experiments.reporting import write_report
+from experiments.workdir import Workdir
+from train.baselines import baseline_figures
+from train.checkpoints import Checkpoints
+from train.cohort import Cohort, Replica
+from train.config import Config
+from train.evaluate import HeldOut
+from train.final import final_records
+from train.loop import Stopped, train
+from train.metrics import Metrics, read
+from train.preemption import Preemption
+from train.program import Program
+from train.step import State
+from train.versions import versions
+
+
+def run(ablation: Ablation, scale: str, path: Path, seeds: range, grid: tuning.Grid | None = None) -> str:
+    """Carries an ablation to its report and returns the table.
+
+    Raises:
+      Stopped: asked to stop; all is saved, and the same command goes on.
+      UserError: a mistake in the config, the corpus or the workdir.
+    """
+    with workdirs.lock(path), Preemption() as preemption:
+        store = store_for(ablation.base.data, log=say)
+        configs = {arm.name: with_vocabulary(ablation.config(arm.name), store) for arm in ablation.arms}
+        about = {
+            'scale': scale,
+            'command': shlex.join(['python', '-m', f'experiments.{Path(sys.argv[0]).stem}', *sys.argv[1:]]),
+            'tokenizer': store.tokenizer.vocabulary.fingerprint,
+            'grid': grid and {'field': grid.field, 'values': list(grid.values)},
+        }
+        workdir = workdirs.open_workdir(path, ablation, about)
+        study = Study(workdir, store, preemption)
+        if grid:
+            crossed = grid.crossed(configs)
+            study.carry_out([Replica(arm, tuning.SEED, config) for arm, config in crossed.items()])
+            workdir.record['grid'] = grid.chosen(read(path), list(configs), ablation)
+            chosen = workdir.record['grid']['chosen']
+            say(f'best {grid.field}: ' + ', '.join(f'{arm} {value:g}' for arm, value in chosen.items()))
+            configs = {arm: changed(config, {grid.field: chosen[arm]}) for arm, config in configs.items()}
+        workdir.record['ablation']['arms'] |= {arm.name: workdirs.plain(arm.changes) for arm in ablation.arms}
+        study.carry_out([Replica(arm, seed, config) for seed in seeds for arm, config in configs.items()])
+    return write_report([path], path)
+
+
+def run_and_print(*arguments) -> None:
+    """`run`, with the table on the terminal; asked to stop, it says how to go on and exits with 0."""
+    try:
+        print(run(*arguments))
+    except Stopped as stopped:
+        print(stopped)
+
+
+def with_vocabulary(config: Config, store: TokenStore) -> Config:
+    """The config with the tokenizer's vocabulary size in the model."""
+    size = store.tokenizer.vocabulary.size
+    if config.model.vocab_size not in (0, size):
+        raise UserError(f'--model.vocab_size {config.model.vocab_size}: the tokenizer has {size}; leave the flag out')
+    return dataclasses.replace(config, model=dataclasses.replace(config.model, vocab_size=size))
+
+
+def say(line: str) -> None:
+    """Prints a line above a progress bar, if there is one."""
+    tqdm.write(line)
+    sys.stdout.flush()
+
+
+class Study:
+    """The work in one workdir."""
+
+    def __init__(self, workdir: Workdir, store: TokenStore, preemption: Preemption):
+        self.workdir = workdir
+        self._store = store
+        self._preemption = preemption
+
+    def carry_out(self, replicas: list[Replica]) -> None:
+        """Trains and evaluates those of the replicas that are not finished yet, with their cohorts."""
+        self.workdir.add({replica.arm: replica.config for replica in replicas})
+        self.workdir.plan(replicas)
+        self.workdir.save()
+        wanted = {(replica.arm, replica.seed) for replica in replicas}
+        records = read(self.workdir.path)
+        finished = {record['cohort'] for record in records if record['kind'] == 'finished'}
+        run = replicas[0].config.run
+        with Metrics(self.workdir.path, tensorboard=run.tensorboard) as writer:
+            if not any(record['kind'] == 'figure' and record['arm'] == '' for record in records):
+                config = replicas[0].config
+                baselines = baseline_figures(self._store, config, config.stages[-1].length)
+                writer.write(*({'kind': 'figure', **record} for record in baselines))
+            for cohort in self.workdir.cohorts:
+                held = {(replica.arm, replica.seed) for replica in cohort.replicas}
+                if held & wanted and cohort.name not in finished:
+                    self._train(cohort, writer)
+
+    def _train(self, cohort: Cohort, writer: Metrics) -> None:
+        try:
+            program = Program.of(cohort, self._store.tokenizer.vocabulary)
+        except ValueError as error:
+            raise UserError(str(error)) from None
+        began = time.monotonic()
+        about = {'kind': 'run', 'cohort': cohort.name}
+        host = f'{platform.machine()}, {len(program.mesh.devices.flat)} x {jax.devices()[0].device_kind}'
+        writer.write({**about, 'event': 'start', 'host': host, 'versions': versions()})
+        folder = self.workdir.path / 'checkpoints' / cohort.name
+        with Checkpoints(folder, cohort.config.run.keep_checkpoints, log=say) as checkpoints:
+            state = train(
+                program,
+                self._store,
+                checkpoints,
+                writer,
+                self._preemption,
+                meta={
+                    'replicas': [[replica.arm, replica.seed] for replica in cohort.replicas],
+                    'configs': {replica.arm: workdirs.plain(replica.config) for replica in cohort.replicas},
+                    'tokenizer': self._store.tokenizer.vocabulary.fingerprint,
+                    'versions': versions(),
+                },
+                curve=self._curve(program, writer),
+                workdir=self.workdir.path,
+                log=say,
+            )
+            trained = time.monotonic()
+            writer.write({**about, 'event': 'trained', 'seconds': trained - began})
+            records, remarks = final_records(program, self._store, state)
+        for remark in remarks:
+            say(remark)
+        writer.write(*records, {'kind': 'finished', 'cohort': cohort.name})
+        writer.write({**about, 'event': 'end', 'seconds': time.monotonic() - began})
+        say(f'cohort {cohort.name}: evaluated in {time.monotonic() - trained:.0f} s')
+
+    def _curve(self, program: Program, writer: Metrics):
+        """Writes a point of each replica's learning curve, at the last stage's length."""
+        config = program.cohort.config
+        held_out = HeldOut(self._store, program.cohort, config.stages[-1].length, program.mesh)
+
+        def curve(state: State, stage: int, step: int) -> None:
+            writer.write(*({'kind': 'figure', **point} for point in held_out.curve(state.params, stage, step)))
+
+        return curve

@@ -1,0 +1,85 @@
+"""`--grid FIELD=V1,V2`: each arm at the value that was best on a seed outside the table."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from data.errors import UserError
+from experiments.ablation import Ablation, changed
+from train.config import Config
+
+SEED = 1_000_000
+"""The tuning seed: no table has so many seeds."""
+HIGHER_IS_BETTER = ('accuracy', 'own_accuracy', 'probe', 'likelihood')
+
+
+@dataclass(frozen=True)
+class Grid:
+    """One field and the values that every arm is crossed with."""
+
+    field: str
+    values: tuple[Any, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> 'Grid':
+        """From `optimizer.learning_rate=1e-4,3e-4`.
+
+        Raises:
+          UserError: not of that form, or fewer than two values.
+        """
+        field, _, values = text.partition('=')
+        try:
+            parsed = tuple(json.loads(value) for value in values.split(','))
+        except json.JSONDecodeError:
+            raise UserError(f'--grid {text}: write it as FIELD=NUMBER,NUMBER') from None
+        if len(set(parsed)) < 2:
+            raise UserError(f'--grid {text}: give at least two values')
+        return cls(field.replace('-', '_'), parsed)
+
+    def name(self, arm: str, value: Any) -> str:
+        """What an arm at one value is called."""
+        return f'{arm} @ {self.field}={value:g}'
+
+    def crossed(self, configs: dict[str, Config]) -> dict[str, Config]:
+        """Every arm at every value.
+
+        Raises:
+          UserError: the field does not exist or refuses a value.
+        """
+        try:
+            return {
+                self.name(arm, value): changed(config, {self.field: value})
+                for arm, config in configs.items()
+                for value in self.values
+            }
+        except (ValueError, TypeError) as error:
+            raise UserError(f'--grid {self.field}: {error}') from None
+
+    def chosen(self, records: list[dict], arms: list[str], ablation: Ablation) -> dict[str, Any]:
+        """config.json's entry: for each arm the score of each value by the primary metric, and the best value.
+
+        Raises:
+          UserError: every value of an arm failed.
+        """
+        scores: dict[str, dict[str, float]] = {arm: {} for arm in arms}
+        names = {self.name(arm, value): (arm, value) for arm in arms for value in self.values}
+        for record in records:
+            if record['kind'] == 'figure' and record['arm'] in names and record['metric'] == ablation.primary:
+                if record['eval_rate'] in (None, ablation.primary_rate):
+                    arm, value = names[record['arm']]
+                    scores[arm][f'{value:g}'] = record['value']
+        sign = -1 if ablation.primary in HIGHER_IS_BETTER else 1
+        best = {}
+        for arm in arms:
+            if not scores[arm]:
+                raise UserError(f'--grid {self.field}: arm {arm} failed at every value: try smaller ones')
+            best[arm] = min(
+                (v for v in self.values if f'{v:g}' in scores[arm]), key=lambda v: sign * scores[arm][f'{v:g}']
+            )
+        return {
+            'field': self.field,
+            'values': list(self.values),
+            'chosen': best,
+            'tuning_seed': SEED,
+            'scores': scores,
+        }

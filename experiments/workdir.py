@@ -1,0 +1,155 @@
+"""A workdir's config.json: what was asked of it, and whether a new command may go on there."""
+
+import dataclasses
+import fcntl
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from data.errors import UserError
+from experiments.ablation import Ablation
+from experiments.config_json import from_json
+from train.cohort import Cohort, Replica, cohorts
+from train.config import Config
+
+MAY_DIFFER = ('run.', 'optimizer.micro_batches', 'data.store', 'evaluation.batch_size')
+"""Fields that change no result but by rounding."""
+COMPARISON = ('name', 'claim', 'baseline', 'primary', 'primary_rate', 'comparison', 'all_pairs')
+"""What an ablation fixes beforehand."""
+
+
+@dataclasses.dataclass
+class Workdir:
+    """The folder of one ablation; `record` is what config.json holds."""
+
+    path: Path
+    record: dict[str, Any]
+
+    @property
+    def cohorts(self) -> list[Cohort]:
+        """Every cohort planned here, trained or not."""
+        configs = {arm: from_json(Config, config) for arm, config in self.record['configs'].items()}
+        return [
+            Cohort(each['name'], tuple(Replica(arm, seed, configs[arm]) for arm, seed in each['replicas']))
+            for each in self.record['cohorts']
+        ]
+
+    def add(self, configs: dict[str, Config]) -> None:
+        """Adds configs of arms, or checks that they are those which are there.
+
+        Raises:
+          UserError: an arm has another config here: the fields are named.
+        """
+        found = []
+        for arm, config in configs.items():
+            here = plain(config)
+            if arm in self.record['configs']:
+                flat_there, flat_here = flatten(self.record['configs'][arm]), flatten(here)
+                names = sorted(name for name in flat_there.keys() | flat_here.keys() if not name.startswith(MAY_DIFFER))
+                found += _differing(flat_there, flat_here, names, f' (arm {arm})')
+            self.record['configs'][arm] = here
+        _refuse(self.path, found)
+
+    def plan(self, replicas: list[Replica]) -> None:
+        """Adds cohorts for the replicas that no cohort holds yet."""
+        held = {(arm, seed) for cohort in self.record['cohorts'] for arm, seed in cohort['replicas']}
+        new = [replica for replica in replicas if (replica.arm, replica.seed) not in held]
+        for cohort in cohorts(new, first=len(self.record['cohorts'])):
+            entry = {'name': cohort.name, 'replicas': [[replica.arm, replica.seed] for replica in cohort.replicas]}
+            self.record['cohorts'].append(entry)
+
+    def save(self) -> None:
+        """Writes config.json in one step."""
+        path = self.path / 'config.json'
+        part = path.with_suffix('.part')
+        part.write_text(json.dumps(self.record, indent=1) + '\n')
+        os.replace(part, path)
+
+
+def read_workdir(path: Path) -> Workdir:
+    """The workdir at a path.
+
+    Raises:
+      UserError: it holds no config.json, or a broken one.
+    """
+    file = Path(path) / 'config.json'
+    try:
+        return Workdir(Path(path), json.loads(file.read_text()))
+    except (FileNotFoundError, NotADirectoryError):
+        raise UserError(f'{path} is not a workdir: it has no config.json') from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f'{file} cannot be read: {error}') from None
+
+
+def open_workdir(path: Path, ablation: Ablation, about: dict[str, Any]) -> Workdir:
+    """Opens a workdir for an ablation, new or to go on with.
+
+    Args:
+      about: further entries of a new config.json: scale, command, tokenizer, grid.
+
+    Raises:
+      UserError: the folder holds something else, or another ablation: what differs is named.
+    """
+    stated = {name: getattr(ablation, name) for name in COMPARISON}
+    stated['published'] = [dataclasses.asdict(figure) for figure in ablation.published]
+    if (Path(path) / 'config.json').exists():
+        workdir = read_workdir(path)
+        found = _differing(workdir.record['ablation'], stated, COMPARISON)
+        found += _differing(workdir.record, about, ('scale', 'tokenizer'))
+        found += _differing({'grid': _asked(workdir.record)}, {'grid': _asked(about)}, ('grid',))
+        _refuse(path, found)
+        return workdir
+    if any(entry.name != '.lock' for entry in Path(path).iterdir()):
+        raise UserError(f'--workdir {path} is not empty and has no config.json: name another folder')
+    return Workdir(Path(path), {'ablation': {**stated, 'arms': {}}, **about, 'configs': {}, 'cohorts': []})
+
+
+def lock(path: Path):
+    """Makes a workdir if need be and keeps a second process out for as long as the returned file is open.
+
+    Raises:
+      UserError: another process works there, or it is no folder.
+    """
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+        file = open(Path(path) / '.lock', 'w')  # noqa: SIM115 (held open on purpose)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise UserError(f'--workdir {path} is in use by another process') from None
+    except OSError as error:
+        raise UserError(f'--workdir {path}: {error.strerror}') from None
+    return file
+
+
+def flatten(value: Any, path: str = '') -> dict[str, Any]:
+    """Dotted path -> leaf of nested dicts, and of lists of dicts."""
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        value = {str(i): item for i, item in enumerate(value)}
+    if not isinstance(value, dict):
+        return {path: value}
+    return {k: v for name, item in value.items() for k, v in flatten(item, f'{path}.{name}' if path else name).items()}
+
+
+def plain(value: Any) -> Any:
+    """As JSON gives it back: tuples are lists, configs are dicts."""
+    return json.loads(json.dumps(value, default=dataclasses.asdict))
+
+
+def _asked(record: dict) -> dict | None:
+    return record['grid'] and {name: record['grid'][name] for name in ('field', 'values')}
+
+
+def _differing(there: dict, here: dict, names: Iterable[str], where: str = '') -> list[str]:
+    return [
+        f'{name} {there.get(name)!r} there, {here.get(name)!r} here{where}'
+        for name in names
+        if there.get(name) != here.get(name)
+    ]
+
+
+def _refuse(path: Path, found: list[str]) -> None:
+    if found:
+        more = f' and {len(found) - 3} more' if len(found) > 3 else ''
+        raise UserError(f'--workdir {path} holds another run: {"; ".join(found[:3])}{more}. Name another --workdir')

@@ -1,0 +1,1 @@
+"""Encoders and heads: pure functions of (parameters, arrays). Knows nothing of training."""

@@ -1,0 +1,130 @@
+"""BERT's encoder (Devlin et al. 2019), its pre-LN form, and either with rotary positions: the modules."""
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+
+from model.attention import NEVER, SelfAttention
+from model.config import ModelConfig
+from model.dropout import drop, noise_seed
+from model.gelu import gelu
+from model.linear import Linear
+from model.norm import LayerNorm
+from model.parameters import declare
+
+
+class Table(nn.Module):
+    """Rows looked up by id."""
+
+    rows: int
+    width: int
+    axis: str
+
+    @nn.compact
+    def __call__(self) -> jax.Array:
+        return declare(self, 'embedding', (self.rows, self.width), (self.axis, 'embed'))
+
+
+class Embeddings(nn.Module):
+    """Token, position (if learned) and type embeddings, summed, normed, dropped."""
+
+    config: ModelConfig
+
+    @nn.compact
+    def __call__(
+        self, tokens_BxL: jax.Array, type_ids_BxL: jax.Array | None = None, key: jax.Array | None = None
+    ) -> jax.Array:
+        """Hidden states [B, L, D] in the compute type. Without type ids every token is of type 0.
+
+        Raises:
+          ValueError: rows are longer than the table of learned positions.
+        """
+        config = self.config
+        length = tokens_BxL.shape[-1]
+        token_VxD = Table(config.padded_vocab_size, config.width, 'vocab', name='token')()
+        type_TxD = Table(config.type_vocab_size, config.width, 'type', name='type')()
+        hidden_BxLxD = jnp.take(token_VxD, tokens_BxL, axis=0)
+        if type_ids_BxL is None:
+            hidden_BxLxD += type_TxD[:1][None]
+        else:
+            hidden_BxLxD += jnp.take(type_TxD, type_ids_BxL, axis=0)
+        if config.positions == 'learned':
+            if length > config.max_length:
+                raise ValueError(f'rows of {length} tokens, but model.max_length is {config.max_length}')
+            position_LxD = Table(config.max_length, config.width, 'position', name='position')()[:length]
+            hidden_BxLxD += position_LxD[None]
+        hidden_BxLxD = LayerNorm(config.norm_epsilon, name='norm')(hidden_BxLxD).astype(config.dtype)
+        return _dropped(hidden_BxLxD, config.dropout, key)
+
+
+class FeedForward(nn.Module):
+    """Two affine maps with a GELU between them."""
+
+    config: ModelConfig
+
+    @nn.compact
+    def __call__(self, x_BxLxD: jax.Array) -> jax.Array:
+        width, inner = self.config.width, self.config.feed_forward
+        inner_BxLxF = Linear('bld,df->blf', (width, inner), ('embed', 'feed_forward'), name='up')(x_BxLxD)
+        return Linear('blf,fd->bld', (inner, width), ('feed_forward', 'embed'), name='down')(gelu(inner_BxLxF))
+
+
+class Layer(nn.Module):
+    """Self-attention and feed-forward, each with a residual connection and a LayerNorm after it or before it."""
+
+    config: ModelConfig
+
+    @nn.compact
+    def __call__(self, x_BxLxD: jax.Array, mask_Bx1xLxL: jax.Array, key: jax.Array | None = None) -> jax.Array:
+        """x [B, L, D] -> [B, L, D]; mask as `attention_mask` makes it; key None: nothing is dropped."""
+        config = self.config
+        keys = [None] * 3 if key is None else jax.random.split(key, 3)
+        seed_3 = noise_seed(keys[0]) if key is not None and config.attention_dropout else None
+        attention = SelfAttention(config, name='attention')
+        feed_forward = FeedForward(config, name='feed_forward')
+        attention_norm = LayerNorm(config.norm_epsilon, name='attention_norm')
+        feed_forward_norm = LayerNorm(config.norm_epsilon, name='feed_forward_norm')
+        if config.norm == 'post':
+            y_BxLxD = attention(x_BxLxD, mask_Bx1xLxL, seed_3)
+            x_BxLxD = attention_norm(x_BxLxD + _dropped(y_BxLxD, config.dropout, keys[1]))
+            y_BxLxD = feed_forward(x_BxLxD)
+            return feed_forward_norm(x_BxLxD + _dropped(y_BxLxD, config.dropout, keys[2]))
+        y_BxLxD = attention(attention_norm(x_BxLxD), mask_Bx1xLxL, seed_3)
+        x_BxLxD += _dropped(y_BxLxD, config.dropout, keys[1])
+        y_BxLxD = feed_forward(feed_forward_norm(x_BxLxD))
+        return x_BxLxD + _dropped(y_BxLxD, config.dropout, keys[2])
+
+
+class Head(nn.Module):
+    """BERT's head of the masked language model, over a tied table of embeddings."""
+
+    config: ModelConfig
+
+    @nn.compact
+    def __call__(self, hidden_BxMxD: jax.Array, token_VxD: jax.Array) -> jax.Array:
+        """Logits [B, M, V], float32. Padding ids (vocab_size and up) get a large negative one."""
+        config = self.config
+        dense = Linear('bmd,de->bme', (config.width, config.width), ('embed', 'head_embed'), name='dense')
+        hidden_BxMxD = LayerNorm(config.norm_epsilon, name='norm')(gelu(dense(hidden_BxMxD)))
+        bias_V = declare(self, 'bias', (config.padded_vocab_size,), ('vocab',))
+        logits_BxMxV = jnp.einsum(
+            'bmd,vd->bmv', hidden_BxMxD, token_VxD.astype(hidden_BxMxD.dtype), preferred_element_type=jnp.float32
+        )
+        real_V = jnp.arange(config.padded_vocab_size) < config.vocab_size
+        return jnp.where(real_V[None, None, :], logits_BxMxV + bias_V[None, None, :], NEVER)
+
+
+class Pooler(nn.Module):
+    """BERT's pooler: the first token's state through an affine map and tanh."""
+
+    config: ModelConfig
+
+    @nn.compact
+    def __call__(self, hidden_BxLxD: jax.Array) -> jax.Array:
+        width = self.config.width
+        first_Bx1xD = hidden_BxLxD[:, :1]
+        return jnp.tanh(Linear('bld,de->ble', (width, width), ('embed', 'head_embed'), name='dense')(first_Bx1xD))[:, 0]
+
+
+def _dropped(x: jax.Array, rate: float, key: jax.Array | None) -> jax.Array:
+    return x if key is None or not rate else drop(x, noise_seed(key), rate)

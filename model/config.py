@@ -1,0 +1,76 @@
+"""The encoder's shape."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """A BERT encoder (Devlin et al. 2019), its pre-LN form, or one with rotary positions."""
+
+    layers: int = 2
+    """Number of Transformer layers, N."""
+    width: int = 128
+    """Hidden width, D."""
+    heads: int = 2
+    """Attention heads, H; the head width K is D / H."""
+    feed_forward: int = 512
+    """Width of the feed-forward layer, F."""
+    norm: Literal['post', 'pre'] = 'post'
+    """Where LayerNorm sits: post (BERT) or pre (Wettig et al., 24hBERT; one more norm at the end)."""
+    positions: Literal['learned', 'rotary'] = 'learned'
+    """Learned absolute positions (BERT) or rotary (Su et al. 2021)."""
+    max_length: int = 512
+    """Rows of the learned position table: the longest length any stage will use."""
+    type_vocab_size: int = 2
+    """Rows of the token-type table."""
+    dropout: float = 0.1
+    """Dropout of embeddings and of each sub-layer's output."""
+    attention_dropout: float = 0.1
+    """Dropout of attention weights."""
+    attend: Literal['row', 'document'] = 'row'
+    """What a token may attend to: its whole row (RoBERTa's full sentences) or its own document in it."""
+    norm_epsilon: float = 1e-12
+    """Added to the variance in LayerNorm."""
+    init_stddev: float = 0.02
+    """Standard deviation of the truncated normal that weights are drawn from."""
+    scan_layers: bool = True
+    """One compiled layer, scanned; otherwise unrolled. The parameters are the same."""
+    remat: bool = False
+    """Recompute each layer's activations in the backward pass."""
+    dtype: Literal['float32', 'bfloat16'] = 'float32'
+    """Compute type; parameters, norms' statistics, softmax and logits are float32 always."""
+    vocab_size: int = 0
+    """Ids in use, without padding ids. 0: taken from the tokenizer."""
+
+    @property
+    def padded_vocab_size(self) -> int:
+        """Rows of the embedding table: vocab_size rounded up to a multiple of 128."""
+        return -(-self.vocab_size // 128) * 128
+
+    @property
+    def head_width(self) -> int:
+        return self.width // self.heads
+
+    def __post_init__(self):
+        for name in ('layers', 'width', 'heads', 'feed_forward', 'max_length', 'type_vocab_size'):
+            if getattr(self, name) < 1:
+                raise ValueError(f'model.{name} is {getattr(self, name)}: use 1 or more')
+        if self.width % self.heads:
+            raise ValueError(f'model.width {self.width} is not a multiple of model.heads {self.heads}')
+        if self.positions == 'rotary' and self.head_width % 2:
+            raise ValueError(f'model.positions rotary needs an even head width; width / heads is {self.head_width}')
+        for name in ('dropout', 'attention_dropout'):
+            if not 0 <= getattr(self, name) < 1:
+                raise ValueError(f'model.{name} is {getattr(self, name)}: use a number from 0 to below 1')
+
+
+# layers, width, heads, feed_forward. Tiny to medium: google-research/bert README; base, large: Devlin et al. Section 3.
+SIZES = {
+    'tiny': dict(layers=2, width=128, heads=2, feed_forward=512),
+    'mini': dict(layers=4, width=256, heads=4, feed_forward=1024),
+    'small': dict(layers=4, width=512, heads=8, feed_forward=2048),
+    'medium': dict(layers=8, width=512, heads=8, feed_forward=2048),
+    'base': dict(layers=12, width=768, heads=12, feed_forward=3072),
+    'large': dict(layers=24, width=1024, heads=16, feed_forward=4096),
+}

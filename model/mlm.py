@@ -1,0 +1,117 @@
+"""The model as others see it: pure functions of (parameters, arrays). No state, no Flax outside this folder.
+
+Parameters are a nested dict of float32 arrays:
+  embeddings/{token,type,position}/embedding, embeddings/norm/{scale,bias}
+  layers/attention/{query,key,value,output}/{kernel,bias}, layers/feed_forward/{up,down}/{kernel,bias},
+  layers/{attention_norm,feed_forward_norm}/{scale,bias}, each with a leading axis of layers
+  final_norm/{scale,bias} (pre-LN)
+  head/dense/{kernel,bias}, head/norm/{scale,bias}, head/bias
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+
+from model.attention import attention_mask
+from model.bert import Embeddings, Head, Layer, Pooler
+from model.config import ModelConfig
+from model.norm import LayerNorm
+from model.parameters import draw_tree
+
+Params = dict[str, Any]
+
+
+def init(key: jax.Array, config: ModelConfig) -> Params:
+    """Initial parameters, drawn leaf by leaf from (key, path, layer)."""
+    return draw_tree(key, nn.unbox(_declared(config)), config.init_stddev)
+
+
+def logical_axes(config: ModelConfig) -> Params:
+    """The parameters' tree with, for each leaf, the names of its axes (`model.parameters.AXES`)."""
+    return jax.tree.map(lambda box: box.names, _declared(config), is_leaf=lambda x: isinstance(x, nn.Partitioned))
+
+
+def encode(
+    params: Params,
+    config: ModelConfig,
+    tokens_BxL: jax.Array,
+    document_ids_BxL: jax.Array,
+    type_ids_BxL: jax.Array | None = None,
+    key: jax.Array | None = None,
+) -> jax.Array:
+    """Hidden states [B, L, D] in the compute type.
+
+    Args:
+      document_ids_BxL: which document a token is from, from 1; 0 is padding.
+      type_ids_BxL: BERT's token types; None: all 0.
+      key: typed key for dropout; None: no dropout.
+
+    Raises:
+      ValueError: rows are longer than config.max_length and positions are learned.
+    """
+    embeddings_key, layers_key = (None, None) if key is None else jax.random.split(key)
+    hidden_BxLxD = Embeddings(config).apply({'params': params['embeddings']}, tokens_BxL, type_ids_BxL, embeddings_key)
+    mask_Bx1xLxL = attention_mask(document_ids_BxL, config.attend)
+
+    def layer(hidden_BxLxD, numbered):
+        number, layer_params = numbered
+        layer_key = None if key is None else jax.random.fold_in(layers_key, number)
+        return Layer(config).apply({'params': layer_params}, hidden_BxLxD, mask_Bx1xLxL, layer_key), None
+
+    if config.remat:
+        layer = jax.checkpoint(layer, prevent_cse=not config.scan_layers)
+    if config.scan_layers:
+        hidden_BxLxD, _ = jax.lax.scan(layer, hidden_BxLxD, (jnp.arange(config.layers), params['layers']))
+    else:
+        for number in range(config.layers):
+            here = jax.tree.map(lambda leaf, number=number: leaf[number], params['layers'])
+            hidden_BxLxD, _ = layer(hidden_BxLxD, (number, here))
+    if config.norm == 'pre':
+        hidden_BxLxD = LayerNorm(config.norm_epsilon).apply({'params': params['final_norm']}, hidden_BxLxD)
+    return hidden_BxLxD
+
+
+def predict(params: Params, config: ModelConfig, hidden_BxMxD: jax.Array) -> jax.Array:
+    """Logits [B, M, V] in float32, V = config.padded_vocab_size, of tokens with these hidden states.
+
+    Padding ids get a large negative logit, which takes them out of the softmax.
+    """
+    return Head(config).apply({'params': params['head']}, hidden_BxMxD, params['embeddings']['token']['embedding'])
+
+
+def init_pooler(key: jax.Array, config: ModelConfig) -> Params:
+    """Initial parameters of BERT's pooler, for heads that use it."""
+    declared = _shapes(Pooler(config), jnp.zeros((1, 1, config.width), config.dtype))
+    return draw_tree(key, {'pooler': nn.unbox(declared)}, config.init_stddev)['pooler']
+
+
+def pool(params: Params, config: ModelConfig, hidden_BxLxD: jax.Array) -> jax.Array:
+    """One vector a row [B, D]: the first token's state through the pooler."""
+    return Pooler(config).apply({'params': params}, hidden_BxLxD)
+
+
+def _declared(config: ModelConfig) -> Params:
+    """Shapes and names of axes of all parameters, without drawing any."""
+    tokens_1x1 = jnp.zeros((1, 1), jnp.int32)
+    hidden_1x1xD = jnp.zeros((1, 1, config.width), config.dtype)
+    layer = _shapes(Layer(config), hidden_1x1xD, jnp.ones((1, 1, 1, 1), bool))
+    declared = {
+        'embeddings': _shapes(Embeddings(config), tokens_1x1),
+        'layers': jax.tree.map(
+            lambda box: nn.LogicallyPartitioned(
+                jax.ShapeDtypeStruct((config.layers, *box.value.shape), box.value.dtype), ('layers', *box.names)
+            ),
+            layer,
+            is_leaf=lambda x: isinstance(x, nn.Partitioned),
+        ),
+        'head': _shapes(Head(config), hidden_1x1xD, jnp.zeros((config.padded_vocab_size, config.width))),
+    }
+    if config.norm == 'pre':
+        declared['final_norm'] = _shapes(LayerNorm(config.norm_epsilon), hidden_1x1xD)
+    return declared
+
+
+def _shapes(module: nn.Module, *inputs: jax.Array) -> Params:
+    return jax.eval_shape(module.init, jax.random.key(0), *inputs)['params']

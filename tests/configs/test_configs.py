@@ -1,0 +1,196 @@
+"""Every config at every scale: it builds, its arms differ in what the claim is about and in nothing else."""
+
+import ast
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from configs import scales
+from experiments.ablation import changed, differences
+from train.rates import copies, rate_at, target_slots
+
+FOLDER = Path(__file__).parents[2] / 'configs'
+VARIES = {
+    'masking_rate': {'masking.corruption_rate'},
+    'bert_base': set(),
+    'bert_large': set(),
+    'corruption_rule': {'masking.corruption_rate', 'masking.rule'},
+    'prediction_rate': {'masking.corruption_rate', 'masking.prediction_rate'},
+    'masking_schedule': {'masking.corruption_rate', 'masking.rate_points'},
+    'curriculum': {'stages', 'stages.0.steps'},
+    'static_masking': {'masking.duplicates'},
+    'control': {'masking.noise'},
+}
+"""What the arms of each config may differ in."""
+EVERY = [(name, scale) for name in VARIES for scale in scales.SCALES]
+
+
+def ablation(name, scale):
+    return import_module(f'configs.{name}').config(scale)
+
+
+def tokens(config):
+    return sum(stage.steps * stage.batch_size * stage.length for stage in config.stages)
+
+
+def test_no_config_is_left_out():
+    assert {path.stem for path in FOLDER.glob('*.py')} == {*VARIES, '__init__', 'scales', 'published'}
+
+
+@pytest.mark.parametrize(('name', 'scale'), EVERY)
+def test_builds(name, scale):
+    built = ablation(name, scale)
+    assert built.name == name
+    for arm in built.arms:
+        config = built.config(arm.name)
+        longest = max(stage.length for stage in config.stages)
+        assert config.model.max_length >= longest
+        assert copies(config.masking) >= 1
+        assert target_slots([config.masking], config.stages[-1].length) <= longest
+        assert config.stages[-1].length == built.config(built.baseline).stages[-1].length  # evaluated at one length
+    assert {figure.arm for figure in built.published} <= {arm.name for arm in built.arms}
+    if len(built.arms) > 1:
+        assert built.seeds >= 2
+
+
+@pytest.mark.parametrize(('name', 'scale'), EVERY)
+def test_arms_differ_where_the_claim_says(name, scale):
+    built = ablation(name, scale)
+    configs = [built.config(arm.name) for arm in built.arms]
+    found = set().union(*(differences(a, b) for a in configs for b in configs))
+    assert found == VARIES[name] or (name == 'curriculum' and 'stages' in found <= VARIES[name])
+    assert len(set(configs)) == len(configs)
+
+
+@pytest.mark.parametrize('name', VARIES)
+def test_scales_are_shared(name):
+    """Below paper scale a config takes size and budget from the scale, so that ablations can stand side by side."""
+    for scale in ('smoke', 'cpu', 'overnight'):
+        base, built = scales.scale(scale), ablation(name, scale).base
+        found = {path for path in differences(base, built) if not path.startswith('masking.')}
+        assert found <= {
+            'bert_base': BERT_FORM,
+            'bert_large': BERT_FORM | {'model.layers'},
+            'static_masking': {'stages', 'data.max_train_tokens'},
+        }.get(name, set())
+
+
+BERT_FORM = {
+    'model.norm',
+    'model.positions',
+    'optimizer.beta2',
+    'optimizer.bias_correction',
+    'optimizer.clip_norm',
+}
+
+
+@pytest.mark.parametrize('name', VARIES)
+def test_header(name):
+    text = ast.get_docstring(ast.parse((FOLDER / f'{name}.py').read_text()))
+    for part in ('Claim: ', 'Source: ', 'Command: ', 'Cost: '):
+        assert f'\n{part}' in text
+    command = re.search(r'Command: python -m experiments\.(\w+) (\S+) --scale cpu --workdir (\S+)\n', text)
+    built = ablation(name, 'paper')
+    assert command.groups() == ('ablate' if len(built.arms) > 1 else 'pretrain', f'configs/{name}.py', f'runs/{name}')
+    arms, billions = re.search(
+        r'Cost: (\d+) arms?\b[^;]*; at paper scale ([\d.]+) billion tokens a replica', text
+    ).groups()
+    assert int(arms) == len(built.arms)
+    assert billions == f'{tokens(built.config(built.baseline)) / 1e9:.1f}'
+
+
+def test_smaller_scales_are_smaller():
+    sizes = [tokens(scales.scale(scale)) for scale in ('smoke', 'cpu', 'overnight', 'paper')]
+    assert sizes == sorted(set(sizes))
+
+
+def test_every_scale_keeps_the_curriculum():
+    for scale in scales.SCALES:
+        short, long = scales.scale(scale).stages
+        assert short.length < long.length
+        assert not short.restart and not long.restart
+        assert short.steps > long.steps
+
+
+def test_smoke_reads_the_store_of_cpu():
+    assert scales.scale('smoke').data == scales.scale('cpu').data
+
+
+def test_unknown_scale():
+    with pytest.raises(ValueError, match="scale 'big': use smoke, cpu, overnight, paper"):
+        scales.scale('big')
+
+
+def test_masking_rate():
+    built = ablation('masking_rate', 'cpu')
+    assert [built.config(arm.name).masking.corruption_rate for arm in built.arms] == [0.15, 0.30, 0.40]
+    assert built.baseline == '15%'
+    for scale in scales.SCALES:
+        base = ablation('masking_rate', scale).base
+        assert base.masking.rule == (1.0, 0.0, 0.0)
+        assert base.model.norm == 'pre'
+
+
+def test_corruption_rule():
+    """Every chosen share as the two tables have it: per cent of the tokens that turn into [MASK], random, stay."""
+    built = ablation('corruption_rule', 'cpu')
+    shares = []
+    for arm in built.arms:
+        masking = built.config(arm.name).masking
+        shares.append(tuple(round(100 * masking.corruption_rate * share, 6) for share in masking.rule))
+    table_8 = [(12, 1.5, 1.5), (15, 0, 0), (12, 3, 0), (12, 0, 3), (0, 12, 3), (0, 15, 0)]
+    table_4 = [(40, 0, 0), (40, 0, 5), (35, 5, 0), (32, 4, 4)]
+    assert shares == table_8 + table_4
+
+
+def test_corruption_rule_counts_on_the_probe_where_there_are_labels():
+    for scale in scales.SCALES:
+        built = ablation('corruption_rule', scale)
+        assert (built.primary == 'probe') == (built.base.data.corpus == 'sotu')
+
+
+@pytest.mark.parametrize('scale', scales.SCALES)
+def test_prediction_rate(scale):
+    built = ablation('prediction_rate', scale)
+    masking = [built.config(arm.name).masking for arm in built.arms]
+    assert [(m.corruption_rate, m.prediction_rate or m.corruption_rate) for m in masking] == [
+        (0.40, 0.40),
+        (0.40, 0.20),
+        (0.20, 0.20),
+        (0.20, 0.40),
+        (0.10, 0.40),
+        (0.05, 0.40),
+    ]
+    assert [copies(m) for m in masking] == [1, 1, 1, 2, 4, 8]
+    assert sum(map(copies, masking)) == 17  # as the header says
+
+
+def test_masking_schedule():
+    built = ablation('masking_schedule', 'cpu')
+    courses = [
+        [round(rate_at(built.config(arm.name).masking, step, 100), 6) for step in (0, 50, 100)] for arm in built.arms
+    ]
+    assert courses == [[0.15] * 3, [0.30] * 3, [0.30, 0.225, 0.15], [0.15, 0.225, 0.30]]
+
+
+@pytest.mark.parametrize('scale', scales.SCALES)
+def test_static_masking_uses_each_mask_four_times(scale):
+    built = ablation('static_masking', scale)
+    config = built.config('static')
+    (stage,) = config.stages
+    rows = config.data.max_train_tokens // (stage.length - 2)
+    epochs = stage.steps * stage.batch_size / rows
+    assert 4 * config.masking.duplicates <= epochs < 4.5 * config.masking.duplicates
+    assert rows >= stage.batch_size
+    assert config.masking.duplicates == 10 and built.config('dynamic').masking.duplicates == 0
+
+
+def test_control_is_all_chance():
+    for scale in scales.SCALES:
+        built = ablation('control', scale)
+        assert len(built.arms) >= 8 and built.all_pairs
+        quiet = {changed(built.config(arm.name), {'masking.noise': 0}) for arm in built.arms}
+        assert quiet == {built.base}
+        assert built.base == scales.scale(scale)

@@ -1,0 +1,1 @@
+"""Masking, objectives, optimizer, the step, checkpoints, the loop, evaluation."""

@@ -1,0 +1,244 @@
+"""Checkpoints of a run: Orbax behind a narrow boundary.
+
+A step on disk is `folder/<step>/{state,meta}`, written in the background and renamed into place when all of it is
+there, so a killed save leaves the steps before it as they were. Reading changes nothing on disk; the first save of a
+process clears what killed saves left and moves aside the incomplete steps that `restore` passed over.
+"""
+
+import contextlib
+import json
+import logging
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import orbax.checkpoint as ocp
+import tensorstore
+from orbax.checkpoint.checkpoint_managers import LatestN
+
+from data.errors import UserError
+
+# Orbax reports through absl what it also raises, and much else that no user can act on.
+logging.getLogger('absl').addFilter(lambda record: 'orbax' not in record.pathname)
+
+
+class Checkpoints:
+    """The checkpoints of one run in one folder. A context manager that waits for the last save."""
+
+    def __init__(self, folder: str | Path, keep: int = 2, log: Callable[[str], Any] = print, seconds: float = math.inf):
+        """Opens a folder, which need not exist.
+
+        Args:
+          folder: where the steps lie.
+          keep: so many newest steps are kept, the others deleted once a newer one is complete.
+          log: called with a line for the user when a step had to be passed over.
+          seconds: a save is due so long after the one before.
+        """
+        self._folder = Path(folder).resolve()
+        self._keep = keep
+        self._seconds = seconds
+        self._last: float | None = None
+        self._log = log
+        self._incomplete: list[int] = []
+        self._manager: ocp.CheckpointManager | None = None
+
+    def due(self, now: float) -> bool:
+        """Whether a save is due by a clock that never goes back. The first call since a save starts the waiting.
+
+        Args:
+          now: seconds.
+        """
+        if self._last is None:
+            self._last = now
+        return now - self._last >= self._seconds
+
+    def save(self, step: int, state: Any, meta: dict[str, Any]) -> None:
+        """Saves a step in the background; the state's buffers may be donated as soon as this returns.
+
+        A step that was saved before is left as it is. Waits for the save before this one where that is still running.
+
+        Args:
+          step: updates done.
+          state: pytree of jax arrays.
+          meta: what belongs to the state, as JSON can hold it.
+
+        Raises:
+          RuntimeError: a newer step is there already, which this run cannot have gone on from.
+          OSError, ValueError: the save before this one failed (no space, for example).
+        """
+        meta = json.loads(json.dumps(meta))  # Now, not in the background: an error shows here, a later change does not.
+        self._last = None
+        manager = self._open()
+        manager.wait_until_finished()
+        if manager.latest_step() == step:
+            return
+        args = ocp.args.Composite(state=ocp.args.StandardSave(state), meta=ocp.args.JsonSave(meta))
+        if not manager.save(step, args=args):
+            raise RuntimeError(f'{self._folder}: step {step} is not after the newest one, {manager.latest_step()}')
+
+    def restore(self, abstract_state: Any) -> tuple[int, Any, dict[str, Any]] | None:
+        """Reads the newest complete step; says so through `log` where newer ones had to be passed over.
+
+        Args:
+          abstract_state: pytree of jax.ShapeDtypeStruct. Its shardings are the restored arrays' (that of a leaf
+            without one: the first device), whatever mesh they were saved from.
+
+        Returns:
+          (step, state, meta), or None where no step is complete.
+
+        Raises:
+          UserError: a leaf is missing, unknown, or of another shape or dtype. (Orbax would cast it and say nothing.)
+        """
+        self._incomplete = []
+        for step in reversed(self._steps()):
+            try:
+                stored, meta = self._describe(step)
+                _check(self._folder / str(step), stored, abstract_state)
+                state = self._read(step, abstract_state)
+            except _Incomplete as reason:
+                self._incomplete.append(step)
+                self._log(f'Checkpoint {self._folder / str(step)} is incomplete and passed over: {reason}.')
+                continue
+            if self._incomplete:
+                self._log(f'Going on from the checkpoint of step {step}.')
+            return step, state, meta
+        if self._incomplete:
+            self._log(f'No checkpoint in {self._folder} is complete: starting anew.')
+        return None
+
+    def meta_of_latest(self) -> dict[str, Any] | None:
+        """The meta of the newest step that has a readable one, without reading arrays; None where there is none."""
+        for step in reversed(self._steps()):
+            try:
+                return self._describe(step)[1]
+            except _Incomplete:
+                continue
+        return None
+
+    def wait(self) -> None:
+        """Waits until the last save is complete. Raises what it failed with."""
+        if self._manager is not None:
+            self._manager.wait_until_finished()
+
+    def close(self) -> None:
+        """Waits for the last save and lets go of Orbax's threads."""
+        if self._manager is not None:
+            self._manager.close()
+            self._manager = None
+
+    def __enter__(self) -> 'Checkpoints':
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.close()
+
+    def _steps(self) -> list[int]:
+        if not self._folder.exists():
+            return []
+        names = [path.name for path in self._folder.iterdir() if path.is_dir()]
+        return sorted(int(name) for name in names if name.isdecimal() and name == str(int(name)))
+
+    def _describe(self, step: int) -> tuple[dict[str, Any], dict[str, Any]]:
+        """({leaf: its stored shape and dtype}, meta)."""
+        folder = self._folder / str(step)
+        for item in ('state', 'meta'):
+            if not (folder / item).is_dir():
+                raise _Incomplete(f'{item} is missing')
+        with _unreadable('meta'):
+            meta = ocp.JsonCheckpointHandler().restore(folder / 'meta')
+        with _unreadable('state'), ocp.StandardCheckpointer() as reader:
+            _probe(folder / 'state')
+            metadata = reader.metadata(folder / 'state').item_metadata
+        if metadata is None:
+            raise _Incomplete('what its state holds cannot be read')
+        return _leaves(metadata.tree), meta
+
+    def _read(self, step: int, abstract_state: Any) -> Any:
+        first = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+        target = jax.tree.map(
+            lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding or first), abstract_state
+        )
+        with _unreadable('state'), ocp.StandardCheckpointer() as reader:
+            return reader.restore(self._folder / str(step) / 'state', target)
+
+    def _open(self) -> ocp.CheckpointManager:
+        if self._manager is None:
+            # Orbax takes any folder with a number for a complete step and saves no step that is not after it.
+            for step in self._incomplete:
+                _move_aside(self._folder / str(step))
+            options = ocp.CheckpointManagerOptions(
+                preservation_policy=LatestN(self._keep), cleanup_tmp_directories=True
+            )
+            self._manager = ocp.CheckpointManager(self._folder, options=options)
+        return self._manager
+
+
+class _Incomplete(Exception):
+    """Why a step cannot be restored."""
+
+
+@contextlib.contextmanager
+def _unreadable(item: str) -> Iterator[None]:
+    """Turns what a missing, truncated or garbled file raises into _Incomplete.
+
+    Tensorstore's errors are ValueErrors; Orbax raises a bare Exception for an array. Anything else, such as too little
+    memory, says nothing about the checkpoint and goes through.
+    """
+    try:
+        yield
+    except Exception as error:
+        if type(error) is not Exception and not isinstance(error, (OSError, ValueError, KeyError)):
+            raise
+        reason = str(error.__cause__ or error).split('[tensorstore_spec')[0].strip().split('\n')[0]
+        raise _Incomplete(f'{item} cannot be read ({reason[:300]})') from error
+
+
+def _probe(folder: Path) -> None:
+    """Reads the last byte of every chunk of every array: raises where a file is missing or too short.
+
+    Orbax would find out too, but while other reads run on, whose threads then write tracebacks of their own.
+    """
+    for path in (folder / '_METADATA', folder / '_sharding', *folder.glob('array_metadatas/*')):
+        json.loads(path.read_text())
+    store = tensorstore.KvStore.open({'driver': 'ocdbt', 'base': {'driver': 'file', 'path': f'{folder}/'}}).result()
+    keys = store.list().result()
+    if not keys:
+        raise FileNotFoundError('it holds no arrays')
+    for key, chunk in [(key, store.read(key, byte_range=slice(-1, None))) for key in keys]:
+        if not chunk.result().value:
+            raise FileNotFoundError(f'the file with {key.decode()} is missing')
+
+
+def _leaves(tree: Any) -> dict[str, Any]:
+    """{'params.layers.kernel': leaf}: the same names for a state and for what Orbax tells of a stored one."""
+    return {
+        jax.tree_util.keystr(path, simple=True, separator='.'): leaf
+        for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]
+    }
+
+
+def _check(folder: Path, stored: dict[str, Any], abstract_state: Any) -> None:
+    wanted = _leaves(abstract_state)
+    for name in sorted(wanted.keys() | stored.keys()):
+        if name not in stored:
+            found = f'lacks {name}'
+        elif name not in wanted:
+            found = f'holds {name}, which this run has not'
+        elif tuple(stored[name].shape) != tuple(wanted[name].shape):
+            found = f'holds {name} with shape {tuple(stored[name].shape)}, this run {tuple(wanted[name].shape)}'
+        elif stored[name].dtype != wanted[name].dtype:
+            found = f'holds {name} as {stored[name].dtype}, this run {wanted[name].dtype}'
+        else:
+            continue
+        raise UserError(f'checkpoint {folder} {found}: give the config it was made with, or another --workdir')
+
+
+def _move_aside(folder: Path) -> None:
+    aside = folder.parent / f'{folder.name}.incomplete'
+    number = 1
+    while aside.exists():
+        number += 1
+        aside = folder.parent / f'{folder.name}.incomplete-{number}'
+    folder.rename(aside)

@@ -1,0 +1,32 @@
+"""What an arm costs, counted for each as if it ran alone."""
+
+from model.flops import forward_flops
+from train.cohort import Replica
+from train.evaluate import figure
+from train.rates import copies, count, rate_at, rate_units, target_slots
+
+
+def cost_figures(replica: Replica) -> list[dict]:
+    """'flops' (forward and backward), 'tokens' (input tokens, each copy counted) and 'targets' of a whole run.
+
+    Targets are those of rows of one document: a row loses a maskable token for each [SEP] within it.
+    """
+    config = replica.config
+    masking = config.masking
+    flops = tokens = targets = step = 0
+    for stage in config.stages:
+        rows = stage.batch_size * copies(masking)
+        slots = target_slots([masking], stage.length)
+        flops += 3 * stage.steps * forward_flops(config.model, rows, stage.length, slots)
+        tokens += stage.steps * rows * stage.length
+        for _ in range(stage.steps):
+            rate = masking.prediction_rate
+            rate = rate_at(masking, step, config.steps) if rate is None else rate
+            targets += stage.batch_size * count(rate_units(rate), stage.length - 2)
+            step += 1
+    stage = len(config.stages) - 1
+    return [
+        figure(replica, stage, config.steps, 'flops', flops),
+        figure(replica, stage, config.steps, 'tokens', tokens),
+        figure(replica, stage, config.steps, 'targets', targets),
+    ]

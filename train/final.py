@@ -1,0 +1,32 @@
+"""Everything that is measured of a trained cohort."""
+
+from data.store import TokenStore
+from train.cost import cost_figures
+from train.evaluate import HeldOut
+from train.examples import example_records
+from train.likelihood import likelihood_figures
+from train.probe import probe_figures
+from train.program import Program
+from train.step import State
+
+
+def final_records(program: Program, store: TokenStore, state: State) -> tuple[list[dict], list[str]]:
+    """Records for metrics.jsonl of every replica that has not failed, and remarks for the user."""
+    cohort, mesh, params_R = program.cohort, program.mesh, state.params
+    config = cohort.config
+    stage, step, length = len(config.stages) - 1, config.steps, config.stages[-1].length
+    figures = HeldOut(store, cohort, length, mesh).figures(params_R, stage, step)
+    if config.evaluation.likelihood_paragraphs:
+        figures += likelihood_figures(store, cohort, params_R, length, mesh, stage, step)
+    remarks = []
+    if config.evaluation.probe_paragraphs:
+        probes, reason = probe_figures(store, cohort, params_R, length, mesh, stage, step)
+        figures += probes
+        remarks += [reason] if reason else []
+    for replica in cohort.replicas:
+        figures += cost_figures(replica)
+    records = [{'kind': 'figure', **record} for record in figures]
+    if config.evaluation.examples:
+        records += example_records(store, cohort, params_R, length, mesh)
+    reached = {(r.arm, r.seed): int(done) for r, done in zip(cohort.replicas, state.step, strict=True)}
+    return [record for record in records if reached.get((record['arm'], record['seed']), step) == step], remarks

@@ -1,0 +1,112 @@
+"""The training loop of one cohort, from its newest checkpoint to its last step."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+from data.errors import UserError
+from data.loader import HostBatch, batches
+from data.store import TokenStore
+from train.checkpoints import Checkpoints
+from train.metrics import Metrics as MetricWriter
+from train.position import rows_before, stage_of
+from train.preemption import Preemption
+from train.program import Program
+from train.records import StepRecords
+from train.step import State
+
+
+class Stopped(Exception):
+    """The run was asked to stop and has saved."""
+
+
+def train(
+    program: Program,
+    store: TokenStore,
+    checkpoints: Checkpoints,
+    writer: MetricWriter,
+    preemption: Preemption,
+    meta: dict,
+    curve: Callable[[State, int, int], None],
+    workdir: Path,
+    log: Callable[[str], None] = print,
+) -> State:
+    """Trains a cohort to its last step and returns its state; takes up the newest complete checkpoint if there is one.
+
+    Args:
+      meta: saved with every checkpoint.
+      curve: called with the state, the stage and the step at each point of the learning curve and at each stage's end.
+
+    Raises:
+      Stopped: preemption asked for it; the state is saved.
+      UserError: no replica is left whose loss and gradients are finite.
+    """
+    config = program.cohort.config
+    restored = checkpoints.restore(program.abstract_state())
+    state, step = (restored[1], restored[0]) if restored else (program.init(), 0)
+    writer.truncate_after({(replica.arm, replica.seed): step for replica in program.cohort.replicas})
+    if restored:
+        log(f'cohort {program.cohort.name}: goes on from step {step} of {config.steps}')
+    if step == config.steps:
+        return state
+    began = time.monotonic()
+    steps = {index: program.compile_step(index) for index in range(stage_of(config, step)[0], len(config.stages))}
+    log(f'cohort {program.cohort.name}: compiled {len(steps)} stages in {time.monotonic() - began:.1f} s')
+    records = StepRecords(program.cohort, writer, log)
+    saved_at = time.monotonic()
+    bar = tqdm(total=config.steps, initial=step, unit='step', disable=None, desc=f'cohort {program.cohort.name}')
+    with bar:
+        while step < config.steps:
+            index, start = stage_of(config, step)
+            stage = config.stages[index]
+            rows = batches(
+                store.train,
+                store.tokenizer.vocabulary,
+                seeds=program.cohort.seeds,
+                length=stage.length,
+                batch_size=stage.batch_size,
+                start=rows_before(config, step)[1],
+                steps=start + stage.steps - step,
+            )
+            for host in rows:
+                state, metrics = steps[index](state, program.settings(step), program.batch(host, step))
+                records.add(step, metrics, host)  # fetches the step before while this one runs
+                step += 1
+                bar.update()
+                at_end = step == start + stage.steps
+                every = config.evaluation.curve_every
+                if at_end or (every and step % every == 0):
+                    records.flush()
+                    curve(state, index, step)
+                if preemption.requested or at_end or time.monotonic() - saved_at >= config.run.checkpoint_seconds:
+                    records.flush()
+                    checkpoints.save(step, state, {**meta, 'step': step, 'stage': index})
+                    saved_at = time.monotonic()
+                _stop_if_asked(preemption, checkpoints, writer, step, config.steps)
+                _stop_if_all_failed(records, checkpoints, host, step, workdir)
+    records.flush()
+    checkpoints.wait()
+    return state
+
+
+def _stop_if_asked(preemption, checkpoints, writer, step: int, steps: int) -> None:
+    if preemption.requested and step < steps:
+        checkpoints.wait()
+        writer.flush()
+        raise Stopped(f'stopped at step {step} of {steps}; saved. The same command goes on from here.')
+
+
+def _stop_if_all_failed(records: StepRecords, checkpoints: Checkpoints, host: HostBatch, step: int, workdir) -> None:
+    if len(records.failed) < len(records.cohort.replicas):
+        return
+    checkpoints.wait()
+    path = Path(workdir) / f'failed-batch-{step}.npz'
+    np.savez(path, **host._asdict())
+    (arm, seed), at = next(iter(records.failed.items()))
+    raise UserError(
+        f'the loss or a gradient is not finite in any replica since step {at} (arm {arm}, seed {seed}); '
+        f'the batch is in {path}: try a lower --optimizer.learning_rate or --optimizer.clip_norm 1'
+    )

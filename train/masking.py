@@ -1,0 +1,166 @@
+"""Which tokens of a row are corrupted and scored, drawn inside the jitted step.
+
+Every maskable token of a row gets a noise value, and the tokens with the lowest values are chosen: exactly
+round(rate x maskable) of them, without replacement. A row's noise depends on (seed, noise, purpose, length, row id,
+epoch, copy) alone, so neither batch size, row order nor device count matters, and the choice at a higher rate contains
+the choice at a lower one.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from data.vocabulary import Vocabulary
+from train.randomness import RANKS, REPLACEMENTS, RULE, purpose_key
+from train.rates import LONGEST_ROW, count
+from train.settings import Settings
+
+
+class Masked(NamedTuple):
+    """Corrupted rows and their M target slots. With C copies a row the leading axis is B * C, copies side by side."""
+
+    inputs_BxL: jax.Array
+    """int32, what the model reads."""
+    positions_BxM: jax.Array
+    """int32, the scored positions by rank of their noise; 0 in unused slots."""
+    labels_BxM: jax.Array
+    """int32, the original token at each position."""
+    weights_BxM: jax.Array
+    """float32, 1 for a target and 0 for an unused slot."""
+
+
+def document_ids(tokens_BxL: jax.Array, vocabulary: Vocabulary) -> jax.Array:
+    """Document of each token, from 1; a [SEP] belongs to the document that it ends; 0 is padding. int32 [B, L]."""
+    ends_BxL = (tokens_BxL == vocabulary.sep).astype(jnp.int32)
+    before_BxL = jnp.cumsum(ends_BxL, axis=-1) - ends_BxL
+    return jnp.where(tokens_BxL == vocabulary.pad, 0, 1 + before_BxL)
+
+
+def maskable(tokens_BxL: jax.Array, document_ids_BxL: jax.Array, vocabulary: Vocabulary) -> jax.Array:
+    """Which tokens may be chosen: valid, and of an ordinary id (not special, not a padding id). bool [B, L]."""
+    ordinary_BxL = jnp.zeros(tokens_BxL.shape, bool)
+    for first, end in _runs(vocabulary):
+        ordinary_BxL |= (tokens_BxL >= first) & (tokens_BxL < end)
+    return ordinary_BxL & (document_ids_BxL > 0)
+
+
+def row_keys(seed, purpose: int, noise, length: int, row_ids_B: jax.Array, epochs_B: jax.Array, copy: int) -> jax.Array:
+    """One typed key a row [B], from nothing but these; `seed` and `noise` may be traced (see `train/randomness.py`)."""
+    key = purpose_key(seed, purpose)
+    for part in (noise, length, copy):
+        key = jax.random.fold_in(key, part)
+    return jax.vmap(lambda row, epoch: jax.random.fold_in(jax.random.fold_in(key, row), epoch))(row_ids_B, epochs_B)
+
+
+def mask_rows(
+    tokens_BxL: jax.Array,
+    document_ids_BxL: jax.Array,
+    row_ids_B: jax.Array,
+    epochs_B: jax.Array,
+    settings: Settings,
+    vocabulary: Vocabulary,
+    slots: int,
+    copies: int,
+) -> Masked:
+    """Chooses, corrupts and gathers the targets of B rows.
+
+    With k the count at the corruption rate and p that at the prediction rate, copy j corrupts the tokens of ranks
+    j k to (j + 1) k and scores those of them below p (Wettig et al. 2023, Section 5). Where fewer than k ranks are
+    left for the last copy it corrupts the last k, so that each copy is corrupted at the same rate.
+
+    Args:
+      slots: M, at least the targets that any row can have (`target_slots`); targets beyond are not scored.
+      copies: C, at least that of any arm in the program (`copies`); an arm that needs fewer scores nothing in the rest.
+
+    Raises:
+      ValueError: rows longer than LONGEST_ROW.
+    """
+    length = tokens_BxL.shape[-1]
+    if length > LONGEST_ROW:
+        raise ValueError(f'rows of {length} tokens: masking counts in int32, up to {LONGEST_ROW}')
+    # Static masking: a row's masks come round again.
+    epochs_B = jnp.where(settings.duplicates > 0, epochs_B % jnp.maximum(settings.duplicates, 1), epochs_B)
+    maskable_BxL = maskable(tokens_BxL, document_ids_BxL, vocabulary)
+    maskable_B = maskable_BxL.sum(-1, dtype=jnp.int32)
+    corrupted_B, scored_B = count(settings.corruption, maskable_B), count(settings.prediction, maskable_B)
+
+    def bits(purpose: int, copy: int) -> jax.Array:
+        keys_B = row_keys(settings.seed, purpose, settings.noise, length, row_ids_B, epochs_B, copy)
+        return jax.vmap(lambda key: jax.random.bits(key, (length,), jnp.uint32))(keys_B)
+
+    # All copies share one order, so that no two score the same token.
+    order_BxL, sorted_BxS = _ranks(bits(RANKS, 0), maskable_BxL, max(length, slots))
+    parts = []
+    for copy in range(copies):
+        start_B = copy * corrupted_B
+        first_B = jnp.minimum(start_B, maskable_B - corrupted_B)
+        chosen_BxL = (order_BxL >= _at(sorted_BxS, first_B)) & (order_BxL < _at(sorted_BxS, first_B + corrupted_B))
+        random_BxL = _ordinary(bits(REPLACEMENTS, copy), vocabulary)
+        replaced_BxL = _replaced(tokens_BxL, bits(RULE, copy), random_BxL, settings, vocabulary)
+        inputs_BxL = jnp.where(chosen_BxL, replaced_BxL, tokens_BxL)
+        parts.append((inputs_BxL, *_targets(sorted_BxS, tokens_BxL, start_B, corrupted_B, scored_B, slots)))
+    stacked = [jnp.stack(part, axis=1) for part in zip(*parts, strict=True)]
+    return Masked(*(array.reshape(-1, array.shape[-1]) for array in stacked))
+
+
+def _ranks(noise_BxL: jax.Array, maskable_BxL: jax.Array, size: int) -> tuple[jax.Array, jax.Array]:
+    """One distinct uint32 per token that orders a row's tokens by noise; and those of a row, sorted and padded to S.
+
+    From the highest bit: whether the token may not be chosen, noise, the position. Sorting one operand is faster than
+    two, and unlike `lax.top_k` a sort gathers nothing across devices. S is size + 1: there is always one past the end.
+    """
+    length = maskable_BxL.shape[-1]
+    positions_1xL = jnp.arange(length, dtype=jnp.uint32)[None]
+    noise_BxL = (noise_BxL >> 1) & ~jnp.uint32(_position_mask(length))
+    order_BxL = jnp.where(maskable_BxL, noise_BxL, jnp.uint32(1 << 31)) | positions_1xL
+    sorted_BxL = lax.sort(order_BxL, dimension=1, is_stable=False)
+    return order_BxL, jnp.pad(sorted_BxL, ((0, 0), (0, size + 1 - length)), constant_values=np.uint32(2**32 - 1))
+
+
+def _position_mask(length: int) -> int:
+    return (1 << max(1, (length - 1).bit_length())) - 1
+
+
+def _at(sorted_BxS: jax.Array, ranks_B: jax.Array) -> jax.Array:
+    return jnp.take_along_axis(sorted_BxS, ranks_B[:, None], axis=1)
+
+
+def _targets(sorted_BxS, tokens_BxL, start_B, corrupted_B, scored_B, slots) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """positions_BxM, labels_BxM, weights_BxM of the ranks from start_B on."""
+    length = tokens_BxL.shape[-1]
+    slots_1xM = jnp.arange(slots, dtype=jnp.int32)[None]
+    ranks_BxM = start_B[:, None] + slots_1xM
+    used_BxM = (slots_1xM < corrupted_B[:, None]) & (ranks_BxM < scored_B[:, None])
+    taken_BxM = jnp.take_along_axis(sorted_BxS, jnp.where(used_BxM, ranks_BxM, 0), axis=1)
+    positions_BxM = (taken_BxM & jnp.uint32(_position_mask(length))).astype(jnp.int32)
+    positions_BxM = jnp.where(used_BxM, positions_BxM, 0)
+    labels_BxM = jnp.take_along_axis(tokens_BxL, positions_BxM, axis=1)
+    return positions_BxM, labels_BxM, used_BxM.astype(jnp.float32)
+
+
+def _replaced(tokens_BxL, rule_bits_BxL, random_BxL, settings: Settings, vocabulary: Vocabulary) -> jax.Array:
+    """What each token would become, were it chosen: [MASK], a random ordinary id or itself. int32 [B, L]."""
+    uniform_BxL = (rule_bits_BxL >> 8).astype(jnp.float32) * 2.0**-24
+    changed_BxL = jnp.where(uniform_BxL < settings.mask_share, vocabulary.mask, random_BxL)
+    return jnp.where(uniform_BxL < settings.mask_share + settings.random_share, changed_BxL, tokens_BxL)
+
+
+def _ordinary(bits: jax.Array, vocabulary: Vocabulary) -> jax.Array:
+    """Ordinary ids drawn by 32 random bits each, uniform but for a share of len(ordinary) / 2**32. int32."""
+    index = (bits % jnp.uint32(len(vocabulary.ordinary))).astype(jnp.int32)
+    # Id = index + the ids left out below it. Comparisons with the few runs of ids are cheaper than a lookup on TPU.
+    ids, passed, end_before = index, 0, 0
+    for first, end in _runs(vocabulary):
+        ids += jnp.where(index >= passed, first - end_before, 0)
+        passed, end_before = passed + end - first, end
+    return ids
+
+
+def _runs(vocabulary: Vocabulary) -> list[tuple[int, int]]:
+    """The ordinary ids as [first, end) runs: one for SentencePiece, whose specials come first, and few elsewhere."""
+    ids = np.sort(np.asarray(vocabulary.ordinary))
+    breaks = np.flatnonzero(np.diff(ids) != 1) + 1
+    return [(int(run[0]), int(run[-1]) + 1) for run in np.split(ids, breaks)]

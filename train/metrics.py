@@ -1,0 +1,174 @@
+"""metrics.jsonl, the truth of a run, and TensorBoard files beside it.
+
+One JSON object a line; 'kind' says what it is (train, figure, example, failed, run). A number that is not finite is
+written as null, since JSON has no other word for it.
+"""
+
+import json
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from data.errors import UserError
+
+_IDENTITY = {
+    'train': ('arm', 'seed', 'step'),
+    'figure': ('arm', 'seed', 'stage', 'step', 'metric', 'eval_rate', 'task', 'ft_seed'),
+    'example': ('arm', 'seed', 'rate', 'sentence'),
+    'failed': ('arm', 'seed'),
+}
+
+
+class Metrics:
+    """Appends records to a workdir. A context manager."""
+
+    def __init__(self, workdir: str | Path, tensorboard: bool = False):
+        """Opens workdir/metrics.jsonl at its end, without a last line that a killed process left unfinished.
+
+        Args:
+          workdir: an existing folder.
+          tensorboard: also write the numbers of 'train' and 'figure' records to workdir/tensorboard/<arm>-<seed>.
+        """
+        self._workdir = Path(workdir)
+        self._path = self._workdir / 'metrics.jsonl'
+        self._open()
+        self._tensorboard = tensorboard
+        self._writers: dict[tuple[str, int], Any] = {}
+        self._restored: dict[tuple[str, int], int] = {}
+
+    def write(self, *records: Mapping[str, Any]) -> None:
+        """Appends records and hands them to the operating system, so that a killed process loses none of them.
+
+        Values may be numpy or jax scalars and arrays; keys become strings.
+        """
+        plain = [_plain(record) for record in records]
+        self._file.write(b''.join(json.dumps(record, allow_nan=False).encode() + b'\n' for record in plain))
+        self._file.flush()
+        if self._tensorboard:
+            for record in plain:
+                self._show(record)
+
+    def truncate_after(self, steps: Mapping[tuple[str, int], int]) -> None:
+        """Drops what replicas recorded after the step that they go on from; `steps` maps (arm, seed) to it.
+
+        The file is replaced in one step. Records without a step of their own ('example') are dropped too: they come
+        after the last one.
+        """
+        self._restored.update(steps)
+        content = self._path.read_bytes()
+        kept = []
+        for line, record in _parsed(self._path, content):
+            restored = steps.get((record.get('arm'), record.get('seed')))
+            step = record.get('step')
+            if restored is None or (step is not None and step <= restored):
+                kept.append(line)
+        if len(kept) == content.count(b'\n'):
+            return
+        part = self._path.with_suffix('.part')
+        with open(part, 'wb') as file:
+            file.write(b''.join(kept))
+            file.flush()
+            os.fsync(file.fileno())
+        self._file.close()
+        os.replace(part, self._path)
+        self._open()
+
+    def flush(self) -> None:
+        """Hands TensorBoard's buffers to the operating system; metrics.jsonl has none."""
+        for writer in self._writers.values():
+            writer.flush()
+
+    def close(self) -> None:
+        """Writes what is buffered and closes all files."""
+        for writer in self._writers.values():
+            writer.close()
+        self._writers.clear()
+        self._file.close()
+
+    def __enter__(self) -> 'Metrics':
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.close()
+
+    def _open(self) -> None:
+        self._file = open(self._path, 'ab')  # noqa: SIM115 (closed by close)
+        content = self._path.read_bytes()
+        self._file.truncate(content.rfind(b'\n') + 1)
+
+    def _show(self, record: dict[str, Any]) -> None:
+        replica = (record.get('arm'), record.get('seed'))
+        step = record.get('step')
+        if record['kind'] not in ('train', 'figure') or None in replica or step is None:
+            return
+        if replica not in self._writers:
+            self._writers[replica] = self._tensorboard_writer(replica)
+        for name, value in _scalars(record):
+            self._writers[replica].add_scalar(name, value, step)
+
+    def _tensorboard_writer(self, replica: tuple[str, int]) -> Any:
+        from tensorboardX import SummaryWriter  # here, since it is slow to import
+
+        folder = self._workdir / 'tensorboard' / re.sub(r'[^\w.=+-]+', '_', '-'.join(map(str, replica)))
+        restored = self._restored.get(replica)
+        # TensorBoard hides what an earlier process wrote from purge_step on.
+        return SummaryWriter(str(folder), purge_step=None if restored is None else restored + 1)
+
+
+def read(workdir: str | Path) -> list[dict[str, Any]]:
+    """The records of a workdir in the order written; of two for the same thing, the later one at the earlier's place.
+
+    (An evaluation that was cut short is done again.) A last line that is not finished is left out. A workdir without
+    metrics has none.
+
+    Raises:
+      UserError: a line before the last is not JSON.
+    """
+    path = Path(workdir) / 'metrics.jsonl'
+    records: dict[Any, dict[str, Any]] = {}
+    for number, (_, record) in enumerate(_parsed(path, path.read_bytes() if path.exists() else b'')):
+        fields = _IDENTITY.get(record['kind'])
+        key = number if fields is None else (record['kind'], *(record.get(field) for field in fields))
+        records[key] = record
+    return list(records.values())
+
+
+def _parsed(path: Path, content: bytes) -> Iterator[tuple[bytes, dict[str, Any]]]:
+    """(line, record) of every finished line."""
+    for number, line in enumerate(content[: content.rfind(b'\n') + 1].splitlines(keepends=True), 1):
+        try:
+            yield line, json.loads(line)
+        except ValueError:
+            raise UserError(f'{path}: line {number} is not JSON: take it out') from None
+
+
+def _scalars(record: dict[str, Any]) -> Iterator[tuple[str, float]]:
+    """(TensorBoard's name, value) of a record's numbers."""
+    if record['kind'] == 'figure':
+        parts = [record.get(field) for field in ('metric', 'eval_rate', 'task')]
+        pairs = [('/'.join(str(part) for part in parts if part is not None), record.get('value'))]
+    else:
+        pairs = [(f'train/{name}', value) for name, value in record.items() if name not in ('arm', 'seed', 'step')]
+    for name, value in pairs:
+        if isinstance(value, (int, float)):
+            yield name, float(value)
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can hold: numpy and jax values as Python's, numbers that are not finite as None."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, (str, int, type(None))):
+        return value
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if hasattr(value, 'dtype'):
+        return _plain(np.asarray(value).tolist())
+    raise TypeError(f'a record cannot hold {value!r}')

@@ -1,0 +1,11 @@
+"""Where every random number comes from: (seed, purpose), and for a row its length, id, epoch and copy."""
+
+import jax
+
+WEIGHTS, DROPOUT, RANKS, RULE, REPLACEMENTS = range(5)
+"""Purposes. Numbers drawn for one are independent of those drawn for another."""
+
+
+def purpose_key(seed: jax.Array, purpose: int) -> jax.Array:
+    """The typed threefry key of a seed (traced or not) for one purpose."""
+    return jax.random.fold_in(jax.random.key(seed, impl='threefry2x32'), purpose)

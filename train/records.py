@@ -1,0 +1,87 @@
+"""Step metrics on their way from the devices to metrics.jsonl, one step late."""
+
+import time
+from collections.abc import Callable
+
+import jax
+import numpy as np
+
+from data.loader import HostBatch
+from train.cohort import Cohort
+from train.metrics import Metrics as MetricWriter
+from train.position import rows_before, stage_of
+from train.rates import rate_at
+from train.schedule import learning_rate
+from train.step import Metrics
+
+
+class StepRecords:
+    """Fetches the metrics of step k - 1 while step k runs, averages them between log lines and notes failures."""
+
+    def __init__(self, cohort: Cohort, writer: MetricWriter, log: Callable[[str], None] = print):
+        self.cohort = cohort
+        self.failed: dict[tuple[str, int], int] = {}
+        """(arm, seed) -> the first step whose loss or gradients were not finite."""
+        self._writer = writer
+        self._log = log
+        self._pending: tuple[int, Metrics, HostBatch] | None = None
+        self._restart_window()
+
+    def add(self, step: int, metrics: Metrics, host: HostBatch) -> None:
+        """Takes the metrics of update `step` (from 0) without waiting for them."""
+        before, self._pending = self._pending, (step, metrics, host)
+        self._take(before)
+
+    def flush(self) -> None:
+        """Waits for the metrics of the last step given."""
+        pending, self._pending = self._pending, None
+        self._take(pending)
+
+    def _take(self, pending) -> None:
+        if pending is None:
+            return
+        step, metrics, host = pending
+        metrics = jax.device_get(metrics)
+        for replica, alive in zip(self.cohort.replicas, metrics.alive, strict=True):
+            name = (replica.arm, replica.seed)
+            if not alive and name not in self.failed:
+                self.failed[name] = step
+                self._log(f'arm {replica.arm}, seed {replica.seed}: not finite at step {step}; kept as it was before')
+                self._writer.write({'kind': 'failed', 'arm': replica.arm, 'seed': replica.seed, 'step': step})
+        self._sums += np.stack([metrics.loss, metrics.weight, metrics.correct])
+        self._tokens += host.tokens_SxBxL[0].size
+        done = step + 1
+        config = self.cohort.config
+        if done % config.run.log_every == 0 or done == config.steps:
+            self._write(step, metrics)
+            self._restart_window()
+
+    def _write(self, step: int, metrics: Metrics) -> None:
+        seconds = max(time.monotonic() - self._began, 1e-9)
+        loss_R, weight_R, correct_R = self._sums
+        config = self.cohort.config
+        replicas = len(self.cohort.replicas)
+        for i, replica in enumerate(self.cohort.replicas):
+            weight = max(weight_R[i], 1.0)
+            self._writer.write(
+                {
+                    'kind': 'train',
+                    'arm': replica.arm,
+                    'seed': replica.seed,
+                    'stage': stage_of(config, step)[0],
+                    'step': step + 1,
+                    'loss': loss_R[i] / weight,
+                    'accuracy': correct_R[i] / weight,
+                    'grad_norm': float(metrics.grad_norm[i]),
+                    'learning_rate': learning_rate(replica.config, step),
+                    'rate': rate_at(replica.config.masking, step, config.steps),
+                    'seen_rows': rows_before(config, step)[0] + config.stages[stage_of(config, step)[0]].batch_size,
+                    'tokens_per_second': replicas * self._tokens / seconds,
+                    'targets_per_second': float(weight_R.sum()) / seconds,
+                }
+            )
+
+    def _restart_window(self) -> None:
+        self._sums = np.zeros((3, len(self.cohort.replicas)), np.float64)
+        self._tokens = 0
+        self._began = time.monotonic()
