@@ -93,11 +93,24 @@ def fill(config: Config, params: Any, tokenizer: Tokenizer, text: str, top: int)
 
 def encode_with_masks(tokenizer: Tokenizer, text: str) -> np.ndarray:
     """Ids of a text in which every '[MASK]' becomes the mask's id; text itself never yields special ids."""
-    parts = tokenizer.encode(text.split(MASK))
-    ids = [parts[0]]
-    for part in parts[1:]:
-        ids += [np.array([tokenizer.vocabulary.mask], np.int32), part]
+    first, *others = text.split(MASK)
+    ids = [tokenizer.encode([first])[0]]
+    for part in others:
+        ids += [np.array([tokenizer.vocabulary.mask], np.int32), _encode_after_mask(tokenizer, part)]
     return np.concatenate(ids)
+
+
+def _encode_after_mask(tokenizer: Tokenizer, part: str) -> np.ndarray:
+    """Ids of what follows a mask. Without a space between them it goes on with the word, as a full stop does.
+
+    A tokenizer puts a word's start before any text, so such a part is encoded after something that is cut off again.
+    """
+    if part and not part[0].isspace():
+        for before in ('a', '(', '1'):
+            prefix, whole = tokenizer.encode([before, before + part])
+            if np.array_equal(whole[: len(prefix)], prefix):
+                return whole[len(prefix) :]
+    return tokenizer.encode([part])[0]
 
 
 def _guess(tokenizer: Tokenizer, tokens: np.ndarray, position: int, id_: int, probability: float) -> Guess:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from scipy import stats
+from scipy import special, stats
 
 LEVEL = 0.95
 """Coverage of every interval; two-sided tests are held against 1 - LEVEL."""
@@ -172,20 +172,22 @@ def error_and_df(spreads: Sequence[float], ns: Sequence[int]) -> tuple[float, fl
 
     One spread with n pairs gives sd / sqrt(n) and n - 1.
     """
-    variances = [spread**2 / n for spread, n in zip(spreads, ns, strict=True)]
+    unit = max(spreads)  # so that no square underflows
+    variances = [(spread / unit) ** 2 / n for spread, n in zip(spreads, ns, strict=True)]
     below = sum(variance**2 / (n - 1) for variance, n in zip(variances, ns, strict=True))
-    return float(np.sqrt(sum(variances))), float(sum(variances) ** 2 / below)
+    return float(unit * np.sqrt(sum(variances))), float(sum(variances) ** 2 / below)
 
 
 def _t_test(kind: str, difference: float, spreads: tuple[float, ...], ns: tuple[int, ...]) -> Test:
     error, df = error_and_df(spreads, ns)
     width = _critical(df) * error
-    p = float(2 * stats.t.sf(abs(difference) / error, df))
+    p = float(2 * special.stdtr(df, -abs(difference) / error))
     return Test(kind, ns, difference, spreads, error, df, float(difference - width), float(difference + width), p)
 
 
 def _critical(df: float) -> float:
-    return stats.t.ppf((1 + LEVEL) / 2, df)
+    # Many times faster than stats.t, which matters where thousands of ablations are simulated.
+    return float(special.stdtrit(df, (1 + LEVEL) / 2))
 
 
 def _present(values: Sequence[float]) -> np.ndarray:
@@ -201,4 +203,4 @@ def _pairs(first: Sequence[float], second: Sequence[float]) -> tuple[np.ndarray,
 
 def _flat(values: np.ndarray, origin: np.ndarray) -> bool:
     """No spread beyond the rounding of the numbers that the values come from."""
-    return bool(np.ptp(values) <= 1e-12 * np.max(np.abs(origin)))
+    return bool(np.ptp(values) <= max(1e-12 * np.max(np.abs(origin)), 1e-100))

@@ -28,6 +28,11 @@ def init(key: jax.Array, config: ModelConfig) -> Params:
     return draw_tree(key, nn.unbox(_declared(config)), config.init_stddev)
 
 
+def shapes(config: ModelConfig) -> Params:
+    """Shapes and types of all parameters, with those of the pooler under `pooler`."""
+    return nn.unbox(_declared(config)) | {'pooler': nn.unbox(_pooler(config))}
+
+
 def logical_axes(config: ModelConfig) -> Params:
     """The parameters' tree with, for each leaf, the names of its axes (`model.parameters.AXES`)."""
     return jax.tree.map(lambda box: box.names, _declared(config), is_leaf=lambda x: isinstance(x, nn.Partitioned))
@@ -83,8 +88,7 @@ def predict(params: Params, config: ModelConfig, hidden_BxMxD: jax.Array) -> jax
 
 def init_pooler(key: jax.Array, config: ModelConfig) -> Params:
     """Initial parameters of BERT's pooler, for heads that use it."""
-    declared = _shapes(Pooler(config), jnp.zeros((1, 1, config.width), config.dtype))
-    return draw_tree(key, {'pooler': nn.unbox(declared)}, config.init_stddev)['pooler']
+    return draw_tree(key, {'pooler': nn.unbox(_pooler(config))}, config.init_stddev)['pooler']
 
 
 def pool(params: Params, config: ModelConfig, hidden_BxLxD: jax.Array) -> jax.Array:
@@ -111,6 +115,10 @@ def _declared(config: ModelConfig) -> Params:
     if config.norm == 'pre':
         declared['final_norm'] = _shapes(LayerNorm(config.norm_epsilon), hidden_1x1xD)
     return declared
+
+
+def _pooler(config: ModelConfig) -> Params:
+    return _shapes(Pooler(config), jnp.zeros((1, 1, config.width), config.dtype))
 
 
 def _shapes(module: nn.Module, *inputs: jax.Array) -> Params:

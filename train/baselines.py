@@ -125,11 +125,11 @@ def baseline_figures(store: TokenStore, config: Config, length: int) -> list[dic
     found = [figure(None, None, None, 'unigram_entropy', unigram_entropy(store.heldout, vocabulary))]
 
     @jax.jit
-    def mask(settings: Settings) -> Masked:
+    def mask(settings: Settings, tokens_NxL: jax.Array, row_ids_N: jax.Array) -> Masked:
         ids = document_ids(tokens_NxL, vocabulary)
         return mask_rows(tokens_NxL, ids, row_ids_N, row_ids_N * 0, settings, vocabulary, slots=slots, copies=1)
 
     for rate in config.evaluation.rates:
-        for metric, (loss, weight) in counts.losses(mask(fixed_settings(rate))).items():
+        for metric, (loss, weight) in counts.losses(mask(fixed_settings(rate), tokens_NxL, row_ids_N)).items():
             found.append(figure(None, None, None, metric, loss / weight, rate))
     return found

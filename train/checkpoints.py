@@ -8,7 +8,6 @@ process clears what killed saves left and moves aside the incomplete steps that 
 import contextlib
 import json
 import logging
-import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -27,32 +26,19 @@ logging.getLogger('absl').addFilter(lambda record: 'orbax' not in record.pathnam
 class Checkpoints:
     """The checkpoints of one run in one folder. A context manager that waits for the last save."""
 
-    def __init__(self, folder: str | Path, keep: int = 2, log: Callable[[str], Any] = print, seconds: float = math.inf):
+    def __init__(self, folder: str | Path, keep: int = 2, log: Callable[[str], Any] = print):
         """Opens a folder, which need not exist.
 
         Args:
           folder: where the steps lie.
           keep: so many newest steps are kept, the others deleted once a newer one is complete.
           log: called with a line for the user when a step had to be passed over.
-          seconds: a save is due so long after the one before.
         """
         self._folder = Path(folder).resolve()
         self._keep = keep
-        self._seconds = seconds
-        self._last: float | None = None
         self._log = log
         self._incomplete: list[int] = []
         self._manager: ocp.CheckpointManager | None = None
-
-    def due(self, now: float) -> bool:
-        """Whether a save is due by a clock that never goes back. The first call since a save starts the waiting.
-
-        Args:
-          now: seconds.
-        """
-        if self._last is None:
-            self._last = now
-        return now - self._last >= self._seconds
 
     def save(self, step: int, state: Any, meta: dict[str, Any]) -> None:
         """Saves a step in the background; the state's buffers may be donated as soon as this returns.
@@ -69,7 +55,6 @@ class Checkpoints:
           OSError, ValueError: the save before this one failed (no space, for example).
         """
         meta = json.loads(json.dumps(meta))  # Now, not in the background: an error shows here, a later change does not.
-        self._last = None
         manager = self._open()
         manager.wait_until_finished()
         if manager.latest_step() == step:

@@ -13,25 +13,29 @@ from train.cohort import Cohort
 from train.config import Config
 from train.evaluate import ReplicaProgram, fixed_settings, slots_for, spread
 from train.masking import document_ids, mask_rows
-from train.paragraphs import as_rows, paragraphs_of
+from train.paragraphs import as_rows, chosen_paragraphs
 
 GUESSES = 3
 SHORTEST, LONGEST = 16, 40
 """Pieces of a sentence that is shown."""
+TRIED = 50
+"""Paragraphs looked at for each sentence wanted."""
 
 
 def sentences(split: Split, tokenizer: Tokenizer, length: int, wanted: int) -> list[np.ndarray]:
-    """Up to `wanted` openings of held-out paragraphs, spread evenly over the text.
+    """Up to `wanted` openings of held-out paragraphs, spread over the text.
 
     An opening runs to the first piece that ends in a full stop, question mark or exclamation mark and is neither too
     short nor too long to be read in a table; where no paragraph has one (another script) it is its first pieces.
     """
+    if not wanted:
+        return []
     longest = min(LONGEST, length - 2)
     documents = np.arange(len(split.document_offsets) - 1)
-    paragraphs, _ = paragraphs_of(split, tokenizer.vocabulary, documents)
+    paragraphs, _ = chosen_paragraphs(split, documents, TRIED * wanted)
     found = (_opening(tokens, tokenizer, longest) for tokens in paragraphs)
     openings = [opening for opening in found if opening is not None] or [tokens[:longest] for tokens in paragraphs]
-    return [openings[index] for index in spread(len(openings), wanted)] if wanted else []
+    return [openings[index] for index in spread(len(openings), wanted)]
 
 
 def _opening(tokens: np.ndarray, tokenizer: Tokenizer, longest: int) -> np.ndarray | None:
@@ -85,7 +89,7 @@ def _by_position(tokenizer: Tokenizer, positions_M, used_M, ids_MxG, probabiliti
 
 
 def make_guess(config: Config, vocabulary, slots: int):
-    """`guess((params, settings), (tokens_BxL, numbers_B))`: positions, used [B, M]; ids, probabilities [B, M, GUESSES]."""
+    """`guess((params, settings), (tokens_BxL, numbers_B))`: positions, used [B, M]; ids, probabilities [B, M, 3]."""
 
     def guess(replica, rows):
         params, settings = replica

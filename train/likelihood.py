@@ -48,7 +48,7 @@ def variants(split: Split, tokenizer: Tokenizer, length: int, wanted: int) -> Va
     """One row for each scored word of the chosen paragraphs; of a long paragraph the first L - 2 tokens are read."""
     vocabulary = tokenizer.vocabulary
     documents = np.arange(len(split.document_offsets) - 1)
-    paragraphs, _ = chosen_paragraphs(split, vocabulary, documents, wanted)
+    paragraphs, _ = chosen_paragraphs(split, documents, wanted)
     rows, words = [], []
     for row_L, tokens in zip(as_rows(paragraphs, vocabulary, length), paragraphs, strict=True):
         found = words_of(tokens[: length - 2], tokenizer, whole=len(tokens) <= length - 2)

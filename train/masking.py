@@ -161,6 +161,5 @@ def _ordinary(bits: jax.Array, vocabulary: Vocabulary) -> jax.Array:
 
 def _runs(vocabulary: Vocabulary) -> list[tuple[int, int]]:
     """The ordinary ids as [first, end) runs: one for SentencePiece, whose specials come first, and few elsewhere."""
-    ids = np.sort(np.asarray(vocabulary.ordinary))
-    breaks = np.flatnonzero(np.diff(ids) != 1) + 1
-    return [(int(run[0]), int(run[-1]) + 1) for run in np.split(ids, breaks)]
+    breaks = np.flatnonzero(np.diff(vocabulary.ordinary) != 1) + 1
+    return [(int(run[0]), int(run[-1]) + 1) for run in np.split(vocabulary.ordinary, breaks)]

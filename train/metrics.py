@@ -123,8 +123,8 @@ class Metrics:
 def read(workdir: str | Path) -> list[dict[str, Any]]:
     """The records of a workdir in the order written; of two for the same thing, the later one at the earlier's place.
 
-    (An evaluation that was cut short is done again.) A last line that is not finished is left out. A workdir without
-    metrics has none.
+    (An evaluation that was cut short is done again.) Of a replica's failures the first counts: it is noted again when
+    the run is taken up. A last line that is not finished is left out. A workdir without metrics has none.
 
     Raises:
       UserError: a line before the last is not JSON.
@@ -134,7 +134,8 @@ def read(workdir: str | Path) -> list[dict[str, Any]]:
     for number, (_, record) in enumerate(_parsed(path, path.read_bytes() if path.exists() else b'')):
         fields = _IDENTITY.get(record['kind'])
         key = number if fields is None else (record['kind'], *(record.get(field) for field in fields))
-        records[key] = record
+        if record['kind'] != 'failed' or key not in records:
+            records[key] = record
     return list(records.values())
 
 

@@ -10,31 +10,18 @@ SHORTEST = 8
 """Tokens below which a paragraph is a heading or a signature, and is left out."""
 
 
-def paragraphs_of(split: Split, vocabulary: Vocabulary, documents: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
-    """Paragraphs of the given documents, without special ids, those that are too short left out.
+def chosen_paragraphs(split: Split, documents: np.ndarray, wanted: int) -> tuple[list[np.ndarray], np.ndarray]:
+    """Up to `wanted` paragraphs of the given documents, spread evenly over the text: the same for every arm and seed.
 
     Returns:
-      Each paragraph's tokens, and the document that each is from, int64.
+      Each paragraph's tokens, int32, without its document's [SEP], and the number of the document, int64.
     """
-    starts = np.asarray(split.paragraph_offsets)
-    of_document = np.searchsorted(np.asarray(split.document_offsets), starts[:-1], side='right') - 1
-    found, owners = [], []
-    for index in np.flatnonzero(np.isin(of_document, documents)):
-        tokens = np.asarray(split.tokens[starts[index] : starts[index + 1]], np.int32)
-        tokens = tokens[tokens != vocabulary.sep]
-        if len(tokens) >= SHORTEST:
-            found.append(tokens)
-            owners.append(of_document[index])
-    return found, np.asarray(owners, np.int64)
-
-
-def chosen_paragraphs(
-    split: Split, vocabulary: Vocabulary, documents: np.ndarray, wanted: int
-) -> tuple[list[np.ndarray], np.ndarray]:
-    """At most `wanted` of `paragraphs_of`, spread evenly over the text: the same for every arm and seed."""
-    found, owners = paragraphs_of(split, vocabulary, documents)
-    chosen = spread(len(found), wanted)
-    return [found[index] for index in chosen], owners[chosen]
+    starts, ends = np.asarray(split.paragraph_offsets[:-1]), np.asarray(split.paragraph_offsets[1:])
+    owners = np.searchsorted(split.document_offsets, starts, side='right') - 1
+    ends = ends - np.isin(ends, split.document_offsets)
+    eligible = np.flatnonzero((ends - starts >= SHORTEST) & np.isin(owners, documents))
+    chosen = eligible[spread(len(eligible), wanted)]
+    return [np.asarray(split.tokens[starts[i] : ends[i]], np.int32) for i in chosen], owners[chosen]
 
 
 def as_rows(texts: list[np.ndarray], vocabulary: Vocabulary, length: int) -> np.ndarray:

@@ -54,7 +54,7 @@ def probe_figures(
     if not len(test):
         return [], 'no probe: no label has two held-out documents'
     documents = np.concatenate([learn, test])
-    paragraphs, owners = chosen_paragraphs(store.heldout, vocabulary, documents, evaluation.probe_paragraphs)
+    paragraphs, owners = chosen_paragraphs(store.heldout, documents, evaluation.probe_paragraphs)
     tested, label_P = np.isin(owners, test), np.array([labels[owner] for owner in owners])
     if not tested.any() or len(set(label_P[~tested])) < 2:
         return [], 'no probe: too few held-out paragraphs'

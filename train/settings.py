@@ -41,8 +41,7 @@ def settings_at(config: Config, seed: int, step: int) -> Settings:
         corruption=np.int32(corruption),
         prediction=np.int32(corruption if masking.prediction_rate is None else rate_units(masking.prediction_rate)),
         mask_share=np.float32(mask_share),
-        # Shares that sum to 1 in decimal must do so in float32, or a token could stay.
-        random_share=np.float32(mask_share + random_share) - np.float32(mask_share),
+        random_share=np.float32(random_share),
         duplicates=np.int32(masking.duplicates),
         learning_rate=np.float32(learning_rate(config, step)),
         weight_decay=np.float32(config.optimizer.weight_decay),

@@ -116,7 +116,7 @@ def make_train_step(
 
         optimizer = transformation(config.optimizer, settings.learning_rate, settings.weight_decay)
         updates, opt_state = optimizer.update(grads, state.opt_state, state.params)
-        grad_norm = optax.global_norm(grads)
+        grad_norm = optax.tree.norm(grads)
         new = State(
             optax.apply_updates(state.params, updates),
             opt_state,

@@ -1,8 +1,8 @@
 """Which pairs of arms are compared in which measures, and what a pair shares."""
 
-from experiments.reporting.pooling import flatten
 from experiments.reporting.results import Measure, Results
 from experiments.statistics import Comparison, against_baseline, all_pairs
+from experiments.workdir import flatten
 
 OWN_RATE = ('own_loss', 'own_accuracy')
 """Measured at another rate for each arm, so that no difference of them means anything."""

@@ -112,7 +112,8 @@ def difference_section(results: Results) -> Section:
             _tests_table(results, found),
             f'What these seeds could have found: the smallest true difference that {counts} would find with '
             f'{POWER:.0%} chance (two-sided, {1 - LEVEL:.0%}, noncentral t, this spread taken as the true one, no '
-            'correction), and the seeds an arm that half of it would need.',
+            'correction), and the seeds an arm that half of it would need.'
+            + (' Welch’s test finds a little less with few seeds.' if counts == TESTS['welch'] else ''),
             _power_table(results, found),
         ],
     )
@@ -232,8 +233,8 @@ def pairs_section(results: Results) -> Section | None:
         text.append(
             f'{below} of {len(ps)} p values are below {1 - LEVEL:.2f}: {below / len(ps):.1%} (exact binomial 95% '
             f'interval {low:.1%} to {high:.1%}). If arms differ by chance alone, 5% are expected and p is spread '
-            f'evenly over 0 to 1. The pairs are not independent, since each arm is in {len(results.arms) - 1} of them: the '
-            'interval is narrower than it ought to be.'
+            f'evenly over 0 to 1. The pairs are not independent, since each arm is in {len(results.arms) - 1} of them: '
+            'the interval is narrower than it ought to be.'
         )
     figure = Figure(
         PAIRS_PNG, 'Histogram of the p values of all pairs', 'p of all pairs against an even spread (line).'

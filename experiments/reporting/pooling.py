@@ -4,12 +4,10 @@ from typing import Any
 
 from data.errors import UserError
 from experiments.reporting.records import Records
+from experiments.workdir import MAY_DIFFER, flatten
 
-# What may differ: how many seeds, what was typed, how a run is carried out, and the words around it.
-_FREE = (
-    'command', 'ablation.seeds', 'ablation.claim', 'ablation.published', 'ablation.overrides', 'ablation.base',
-    'ablation.arms', 'grid.scores', 'run', 'optimizer.micro_batches', 'evaluation.batch_size', 'data.store',
-)  # fmt: skip
+# Words, what was typed, and what a workdir is still growing by; configs are compared arm by arm.
+_FREE = ('command', 'cohorts', 'configs', 'ablation.claim', 'ablation.published', 'ablation.arms', 'grid.scores')
 
 
 def check_poolable(parts: list[Records]) -> None:
@@ -46,38 +44,27 @@ def check_poolable(parts: list[Records]) -> None:
                 )
 
 
-def flatten(node: Any, path: str = '') -> dict[str, Any]:
-    """Dotted path -> leaf. A list is opened where it holds sections, such as stages, and is a leaf otherwise."""
-    if isinstance(node, dict):
-        items = node.items()
-    elif isinstance(node, list) and node and all(isinstance(item, dict) for item in node):
-        items = enumerate(node)
-    else:
-        return {path: node}
-    leaves: dict[str, Any] = {}
-    for name, below in items:
-        leaves.update(flatten(below, f'{path}.{name}' if path else str(name)))
-    return leaves
-
-
 def _differing(first: dict, other: dict) -> list[str]:
     """Names of the fields in which two config.json differ, those of an arm by arm."""
-    sections = ({**config, 'config': None, 'configs': None} for config in (first, other))  # arms hold all of the base
-    found = _differing_leaves(*map(flatten, sections))
-    found += [f'arm {arm} (only in one)' for arm in first['configs'].keys() ^ other['configs'].keys()]
-    arms = [arm for arm in first['configs'] if arm in other['configs']]
+    found = _differing_leaves(
+        *({path: leaf for path, leaf in flatten(config).items() if not _free(path)} for config in (first, other))
+    )
+    arms, others = first['ablation']['arms'], other['ablation']['arms']
+    found += [f'arm {arm} (only in one)' for arm in {**arms, **others} if arm not in arms or arm not in others]
+    arms = [arm for arm in arms if arm in others]
     by_path: dict[str, list[str]] = {}
     for arm in arms:
         for path in _differing_leaves(flatten(first['configs'][arm]), flatten(other['configs'][arm])):
-            by_path.setdefault(path, []).append(arm)
+            if not path.startswith(MAY_DIFFER):
+                by_path.setdefault(path, []).append(arm)
     return found + [path + ('' if where == arms else f' (arm {", ".join(where)})') for path, where in by_path.items()]
 
 
 def _differing_leaves(first: dict[str, Any], other: dict[str, Any]) -> list[str]:
     missing = object()
     paths = {**first, **other}
-    return [path for path in paths if first.get(path, missing) != other.get(path, missing) and not _free(path)]
+    return [path for path in paths if first.get(path, missing) != other.get(path, missing)]
 
 
 def _free(path: str) -> bool:
-    return any(path == free or path.startswith(free + '.') for free in _FREE)
+    return any(path == free or path.startswith(f'{free}.') for free in _FREE)

@@ -1,13 +1,13 @@
 """What one workdir holds: config.json and metrics.jsonl, as they are."""
 
 import csv
-import json
 import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from data.errors import UserError
+from experiments.workdir import read_workdir
 from train.metrics import read
 
 
@@ -43,19 +43,22 @@ class Records:
 
     @property
     def replicas(self) -> set[tuple[str, int]]:
-        """(arm, seed) of every figure and failure."""
-        return {(row.arm, row.seed) for row in self.rows if row.arm} | set(self.failed)
+        """(arm, seed) of every figure and failure of the ablation's arms; those of tuning have other names."""
+        found = {(row.arm, row.seed) for row in self.rows} | set(self.failed)
+        return {replica for replica in found if replica[0] in self.config['ablation']['arms']}
 
 
 def read_records(workdir: Path) -> Records:
     """Reads a workdir.
 
     Raises:
-      UserError: it is no ablation's workdir, or a file in it cannot be read.
+      UserError: it is no workdir, nothing was trained in it yet, or a file in it cannot be read.
     """
-    records = Records(workdir, _read_config(workdir))
+    records = Records(workdir, read_workdir(workdir).record)
+    if records.config['ablation']['baseline'] not in records.config['ablation']['arms']:
+        raise UserError(f'{workdir} has no trained arm yet: start the ablation again, it goes on where it stopped')
     if not (workdir / 'metrics.jsonl').is_file():
-        raise UserError(f'{workdir} has no metrics.jsonl: start the ablation before its report')
+        raise UserError(f'{workdir} has no metrics.jsonl: start the ablation again, it goes on where it stopped')
     for record in read(workdir):
         kind = record.get('kind')
         if kind == 'figure':
@@ -63,7 +66,7 @@ def read_records(workdir: Path) -> Records:
             if row.value is None or not math.isfinite(row.value):
                 records.not_finite.append(f'{row.metric} of arm {row.arm}, seed {row.seed}')
             else:
-                records.rows.append(row)
+                records.rows.append(row._replace(value=float(row.value)))
         elif kind == 'example':
             records.examples.append(record)
         elif kind == 'failed':
@@ -71,21 +74,6 @@ def read_records(workdir: Path) -> Records:
         elif kind == 'run':
             records.runs.append(record)
     return records
-
-
-def _read_config(workdir: Path) -> dict:
-    path = workdir / 'config.json'
-    if not workdir.is_dir():
-        raise UserError(f'no folder {workdir}: name a workdir of experiments.ablate')
-    try:
-        config = json.loads(path.read_text(encoding='utf-8'))
-    except FileNotFoundError:
-        raise UserError(f'{workdir} has no config.json: name a workdir of experiments.ablate') from None
-    except ValueError as error:
-        raise UserError(f'{path} is no JSON ({error}): start the ablation again in a new --workdir') from None
-    if not {'ablation', 'configs', 'cohorts'} <= set(config):
-        raise UserError(f'{path} has no ablation in it: name a workdir of experiments.ablate')
-    return config
 
 
 def write_csv(rows: list[Row], path: Path) -> None:

@@ -40,8 +40,7 @@ class Results:
         self.workdirs = [part.workdir for part in parts]
         self.config: dict = parts[0].config
         self.ablation: dict = self.config['ablation']
-        tuning = (self.config.get('grid') or {}).get('tuning_seed')
-        known = {(arm, seed) for part in parts for arm, seed in part.replicas if arm in self.arms and seed != tuning}
+        known = {replica for part in parts for replica in part.replicas}
         self.failed = {replica: step for part in parts for replica, step in part.failed.items() if replica in known}
         self.runs = [part.runs for part in parts]
         """One list of 'run' records a workdir."""
@@ -51,12 +50,12 @@ class Results:
             for number, part in enumerate(parts)
             for cohort in part.config['cohorts']
             for arm, seed in cohort['replicas']
-            if arm in self.arms and seed != tuning
+            if arm in self.arms
         }
         """(arm, seed) of every planned replica -> the compiled program that trains it."""
         rows = {row[:-1]: row for part in parts for row in part.rows}.values()
         self.rows = sorted((row for row in rows if not row.arm or (row.arm, row.seed) in known), key=self._order)
-        """All figures of the arms, of failed replicas too; those of a tuning seed are left out."""
+        """All figures of the arms, of failed replicas too; those of tuning are left out."""
         self.examples = [
             example for part in parts for example in part.examples if (example['arm'], example['seed']) in known
         ]

@@ -13,7 +13,7 @@ from train.randomness import RANKS, REPLACEMENTS, RULE
 from train.settings import Settings
 
 SENTENCEPIECE = Vocabulary(
-    size=300, pad=0, unk=1, cls=2, sep=3, mask=4, ordinary=tuple(range(5, 300)), fingerprint='sentencepiece'
+    size=300, pad=0, unk=1, cls=2, sep=3, mask=4, ordinary=np.arange(5, 300), fingerprint='sentencepiece'
 )
 # As BERT's WordPiece: specials in the middle of the table, and one more special id at its end.
 WORDPIECE = Vocabulary(
@@ -23,7 +23,7 @@ WORDPIECE = Vocabulary(
     cls=101,
     sep=102,
     mask=103,
-    ordinary=tuple(id for id in range(1, 199) if id not in (100, 101, 102, 103)),
+    ordinary=np.concatenate([np.arange(1, 100), np.arange(104, 199)]),
     fingerprint='wordpiece',
 )
 VOCABULARIES = {'sentencepiece': SENTENCEPIECE, 'wordpiece': WORDPIECE}
@@ -50,7 +50,7 @@ def settings(corruption=0.15, prediction=None, rule=(0.8, 0.1, 0.1), duplicates=
 def rows(seed: int, batch: int, length: int, vocabulary: Vocabulary, documents: int = 2, special: float = 0.05):
     """Rows of [CLS], text with [SEP] between documents and other specials strewn in, [SEP], padding. int32 [B, L]."""
     random = np.random.default_rng(seed)
-    tokens_BxL = random.choice(np.array(vocabulary.ordinary, np.int32), (batch, length))
+    tokens_BxL = random.choice(vocabulary.ordinary, (batch, length)).astype(np.int32)
     for tokens_L in tokens_BxL:
         strewn = random.random(length) < special
         tokens_L[strewn] = random.choice([vocabulary.unk, vocabulary.cls, vocabulary.mask], strewn.sum())
@@ -87,9 +87,10 @@ def mask_rows(tokens_BxL, row_ids_B, epochs_B, settings: Settings, vocabulary: V
         random |= {(p, copy): noise(settings, p, length, row_ids_B, epochs_B, copy) for p in (RULE, REPLACEMENTS)}
     # A position takes as many bits as the last one needs, one bit marks what cannot be chosen, noise has the rest.
     step = 2 ** (1 + len(bin(length - 1)[2:]))
+    ordinary = vocabulary.ordinary.tolist()
     found = []
     for row, tokens in enumerate(tokens_BxL.tolist()):
-        maskable = [i for i, token in enumerate(tokens) if token in vocabulary.ordinary]
+        maskable = [i for i, token in enumerate(tokens) if token in ordinary]
         ranked = sorted(maskable, key=lambda i: (random[RANKS, 0][row][i] // step, i))
         corrupted = rounded(Fraction(int(settings.corruption), 100_000), len(maskable))
         scored = rounded(Fraction(int(settings.prediction), 100_000), len(maskable))
@@ -101,7 +102,7 @@ def mask_rows(tokens_BxL, row_ids_B, epochs_B, settings: Settings, vocabulary: V
                 if uniform < settings.mask_share:
                     inputs[i] = vocabulary.mask
                 elif uniform < settings.mask_share + settings.random_share:
-                    inputs[i] = vocabulary.ordinary[random[REPLACEMENTS, copy][row][i] % len(vocabulary.ordinary)]
+                    inputs[i] = ordinary[random[REPLACEMENTS, copy][row][i] % len(ordinary)]
             targets = ranked[copy * corrupted : min((copy + 1) * corrupted, scored)]
             positions = targets + [0] * (slots - len(targets))
             weights = [1.0] * len(targets) + [0.0] * (slots - len(targets))

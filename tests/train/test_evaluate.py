@@ -33,7 +33,7 @@ def figures_of(held, params_R):
 @pytest.fixture(scope='module')
 def of_one():
     """Measures one replica, on 4 rows for its curve."""
-    return held_out(('a', 0, dict(corruption_rate=0.15)), curve_rows=4)
+    return held_out(('a', 0, dict(corruption_rate=0.15)), curve_rows=4, batch_size=8)
 
 
 def values(figures, metric, rate):
@@ -49,6 +49,18 @@ def masked_at(rate):
     return tokens_NxL, [np.asarray(leaf) for leaf in masked]
 
 
+def plain_scores(params, rate, rows):
+    """Each target's loss, and whether the guess is right, by a loop over rows and positions."""
+    tokens_NxL, (inputs_NxL, positions_NxM, _, weights_NxM) = masked_at(rate)
+    losses, right = [], []
+    for row in rows:
+        log_probs_LxV = log_probs(params, inputs_NxL[row])
+        for position in positions_NxM[row][weights_NxM[row] > 0]:
+            losses.append(-log_probs_LxV[position, tokens_NxL[row, position]])
+            right.append(log_probs_LxV[position].argmax() == tokens_NxL[row, position])
+    return losses, right
+
+
 def test_every_held_out_token_lies_in_one_row():
     tokens_NxL, _ = heldout_rows(STORE.heldout, VOCABULARY, LENGTH, 0)
     stream = tokens_NxL[:, 1:][tokens_NxL[:, 1:] != VOCABULARY.pad]
@@ -57,13 +69,12 @@ def test_every_held_out_token_lies_in_one_row():
     assert (tokens_NxL == VOCABULARY.pad).any(), 'the case has a partial row'
 
 
-def test_the_batch_size_changes_nothing():
-    params_R = stacked(params_of(0, 3.0), params_of(1, 3.0))
-    arms = [('a', 0, dict(corruption_rate=0.15)), ('b', 1, dict(corruption_rate=0.3))]
-    expected = figures_of(held_out(*arms, batch_size=8), params_R)
+def test_the_batch_size_changes_nothing(of_one):
+    params_R = stacked(params_of(0, 3.0))
+    expected = figures_of(of_one, params_R)
     for batch_size in (1, 3, ROWS, ROWS + 1):
-        found = figures_of(held_out(*arms, batch_size=batch_size), params_R)
-        assert len(found) == len(expected) == 2 * (2 + 1) * 2
+        found = figures_of(held_out(('a', 0, dict(corruption_rate=0.15)), batch_size=batch_size), params_R)
+        assert len(found) == len(expected) == 2 * (2 + 1)
         for one, other in zip(found, expected, strict=True):
             assert {**one, 'value': 0} == {**other, 'value': 0}
             assert one['value'] == pytest.approx(other['value'], rel=1e-6)
@@ -73,17 +84,20 @@ def test_loss_and_accuracy_equal_a_plain_loop(of_one):
     params = params_of(3, 3.0)
     found = figures_of(of_one, stacked(params))
     for rate in (0.15, 0.4):
-        tokens_NxL, (inputs_NxL, positions_NxM, _, weights_NxM) = masked_at(rate)
-        losses, right = [], []
-        for row in range(ROWS):
-            log_probs_LxV = log_probs(params, inputs_NxL[row])
-            for position in positions_NxM[row][weights_NxM[row] > 0]:
-                losses.append(-log_probs_LxV[position, tokens_NxL[row, position]])
-                right.append(log_probs_LxV[position].argmax() == tokens_NxL[row, position])
-        maskable = (tokens_NxL >= 5).sum(axis=1)
+        losses, right = plain_scores(params, rate, range(ROWS))
+        maskable = (masked_at(rate)[0] >= 5).sum(axis=1)
         assert len(losses) == np.floor(maskable * round(rate * 100) / 100 + 0.5).sum()
         assert values(found, 'loss', rate) == [pytest.approx(np.mean(losses), rel=1e-5)]
         assert values(found, 'accuracy', rate) == [pytest.approx(np.mean(right), abs=1e-9)]
+
+
+def test_the_curve_is_the_loss_on_fewer_rows(of_one):
+    params = params_of(3, 3.0)
+    losses, _ = plain_scores(params, 0.15, spread(ROWS, 4))
+    assert of_one.curve(stacked(params), 1, 5) == [
+        dict(arm='a', seed=0, stage=1, step=5, metric='curve_loss', eval_rate=0.15, task=None, ft_seed=None)
+        | {'value': pytest.approx(np.mean(losses), rel=1e-5)}
+    ]
 
 
 def test_an_untrained_model_stands_at_log_v(of_one):
@@ -92,17 +106,11 @@ def test_an_untrained_model_stands_at_log_v(of_one):
         assert values(found, 'loss', rate)[0] == pytest.approx(np.log(SIZE), abs=0.05)
 
 
-def test_common_rates_have_one_set_of_masks_for_every_arm_and_seed():
-    arms = [
-        ('mask', 0, dict(corruption_rate=0.15)),
-        ('rule', 1, dict(corruption_rate=0.8, rule=(0.0, 0.5, 0.5), noise=7)),
-        ('static', 5, dict(corruption_rate=0.3, duplicates=2)),
-    ]
-    found = figures_of(held_out(*arms), stacked(*[params_of(0, 3.0)] * 3))
+def test_a_model_that_prefers_nothing_has_no_guess_right_by_a_tie(of_one):
+    found = figures_of(of_one, stacked(params_of(0, 0.0)))
     for rate in (0.15, 0.4):
-        for metric in ('loss', 'accuracy'):
-            assert len(set(values(found, metric, rate))) == 1
-    assert len({each['value'] for each in found if each['metric'] == 'own_loss'}) == 3
+        assert values(found, 'loss', rate)[0] == pytest.approx(np.log(SIZE), rel=1e-5)
+        assert values(found, 'accuracy', rate) == [0.0]
 
 
 def test_common_masks_are_all_mask_and_nest():
@@ -113,12 +121,12 @@ def test_common_masks_are_all_mask_and_nest():
     assert 0 < (low == VOCABULARY.mask).sum() < (high == VOCABULARY.mask).sum()
 
 
-def test_a_replica_is_measured_as_if_alone():
+def test_a_replica_is_measured_as_if_alone(of_one):
     params = [params_of(seed, 3.0) for seed in range(3)]
-    arms = [(f'arm{seed}', seed, dict(corruption_rate=0.2 * (seed + 1))) for seed in range(3)]
+    arms = [('c', 2, dict(corruption_rate=0.6)), ('a', 0, dict(corruption_rate=0.15)), ('b', 1, {})]
     together = figures_of(held_out(*arms), stacked(*params))
-    alone = figures_of(held_out(arms[1]), stacked(params[1]))
-    found = [each for each in together if each['arm'] == 'arm1']
+    alone = figures_of(of_one, stacked(params[1]))
+    found = [each for each in together if each['arm'] == 'a']
     assert len(found) == len(alone) == 2 * (2 + 1)
     for one, other in zip(found, alone, strict=True):
         assert {**one, 'value': 0} == {**other, 'value': 0}
@@ -126,32 +134,30 @@ def test_a_replica_is_measured_as_if_alone():
     assert len({each['value'] for each in together if each['metric'] == 'loss'}) == 3 * 2
 
 
-def test_own_figures_use_the_rate_and_rule_that_the_arm_ends_with():
-    arms = [
-        ('falling', 0, dict(corruption_rate=0.4, rate_points=((1.0, 0.15),), rule=(1.0, 0.0, 0.0))),
-        ('kept', 0, dict(corruption_rate=0.4, rule=(0.0, 0.0, 1.0))),
-        ('none', 0, dict(corruption_rate=0.0)),
-    ]
-    found = figures_of(held_out(*arms), stacked(*[params_of(0, 3.0)] * 3))
+def test_common_rates_have_the_same_masks_for_all_and_the_own_rate_is_the_arms():
+    arms = {
+        'plain': (0, dict(corruption_rate=0.15)),
+        'falling': (0, dict(corruption_rate=0.4, rate_points=((1.0, 0.15),), rule=(1.0, 0.0, 0.0))),
+        'static': (5, dict(corruption_rate=0.3, duplicates=2, noise=7)),
+        'kept': (1, dict(corruption_rate=0.4, rule=(0.0, 0.0, 1.0))),
+        'prediction': (0, dict(corruption_rate=0.4, prediction_rate=0.15, rule=(1.0, 0.0, 0.0))),
+        'none': (0, dict(corruption_rate=0.0)),
+    }
+    held = held_out(*((arm, seed, masking) for arm, (seed, masking) in arms.items()))
+    found = figures_of(held, stacked(*[params_of(0, 3.0)] * len(arms)))
+    for rate in (0.15, 0.4):
+        for metric in ('loss', 'accuracy'):
+            assert len(values(found, metric, rate)) == len(arms) and len(set(values(found, metric, rate))) == 1
     own = {each['arm']: each for each in found if each['metric'] == 'own_loss'}
-    assert own['falling']['eval_rate'] == 0.15
-    assert own['falling']['value'] == pytest.approx(values(found, 'loss', 0.15)[0], rel=1e-6)
-    assert own['kept']['eval_rate'] == 0.4
-    assert own['kept']['value'] != pytest.approx(values(found, 'loss', 0.4)[0], rel=1e-2), (
-        'it reads the tokens themselves'
-    )
-    assert 'none' not in own, 'no target, no figure'
-
-
-def test_the_curve_is_the_same_measure_on_fewer_rows(of_one):
-    params_R = stacked(params_of(0, 3.0))
-    fewer = HeldOut(STORE, cohort_of(('a', 0, {}), rows=4), LENGTH, one_device()).figures(params_R, 0, 5)
-    curve = of_one.curve(params_R, 1, 5)
-    assert [each['value'] for each in curve] == pytest.approx(values(fewer, 'loss', 0.15), rel=1e-6)
-    assert curve[0]['value'] != pytest.approx(values(figures_of(of_one, params_R), 'loss', 0.15)[0], rel=1e-6)
-    assert [(each['metric'], each['eval_rate'], each['stage'], each['step']) for each in curve] == [
-        ('curve_loss', 0.15, 1, 5)
-    ]
+    assert {arm: each['eval_rate'] for arm, each in own.items()} == {
+        'plain': 0.15, 'falling': 0.15, 'static': 0.3, 'kept': 0.4, 'prediction': 0.4
+    }, 'an arm that ends at rate 0 has no target and no figure'  # fmt: skip
+    for arm in ('falling', 'prediction'):
+        common = values(found, 'loss', own[arm]['eval_rate'])[0]
+        assert own[arm]['value'] == pytest.approx(common, rel=1e-6), 'the rule is all [MASK], so the masks are the same'
+    for arm in ('plain', 'kept'):
+        common = values(found, 'loss', own[arm]['eval_rate'])[0]
+        assert own[arm]['value'] != pytest.approx(common, rel=1e-4), 'another rule'
 
 
 @settings(deadline=None)

@@ -99,7 +99,7 @@ def test_no_paragraph_of_a_tested_document_is_learnt_from():
     found, _ = probed(split, stacked(params_of(0)))
     assert found[1]['value'] < 80
     learn, test = split_documents(labels)
-    _, owners = chosen_paragraphs(split, VOCABULARY, np.concatenate([learn, test]), 200)
+    _, owners = chosen_paragraphs(split, np.concatenate([learn, test]), 200)
     assert len(owners) == 200 and set(owners) == set(learn) | set(test)
 
 

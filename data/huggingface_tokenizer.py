@@ -1,0 +1,115 @@
+"""A Hugging Face tokenizer.json (WordPiece or byte-level BPE), read so that text holds no special id."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tokenizers
+
+from data.clean import one_line
+from data.errors import UserError
+from data.vocabulary import SPECIALS, Vocabulary
+
+# Put before the names of special pieces inside the tokenizer: no cleaned text holds it, so none can spell them.
+_HIDDEN = '\x00'
+
+
+class HuggingFaceTokenizer:
+    """A tokenizer.json whose specials are found by name: BERT's ([MASK]) or RoBERTa's (<mask>)."""
+
+    FILE = 'tokenizer.json'
+
+    def __init__(self, content: bytes, source: str):
+        """Reads the bytes of a tokenizer.json; `source` names it in errors.
+
+        Raises:
+          UserError: it cannot be read, is of another kind, or lacks a special.
+        """
+        self._content = content
+        try:
+            tree = json.loads(content)
+            self._word_start, self._space_before = _word_marks(tree, source)
+            special = _special_names(tree)
+            self._tokenizer = tokenizers.Tokenizer.from_str(json.dumps(_hidden(tree, special)))
+        except UserError:
+            raise
+        except Exception as error:  # the library raises bare Exception; a malformed tree, KeyError and the like
+            raise UserError(f'{source}: not a tokenizer.json that can be read ({str(error)[:200]})') from None
+        ids = {piece.removeprefix(_HIDDEN): i for piece, i in self._tokenizer.get_vocab(with_added_tokens=True).items()}
+        special_ids = {ids[name] for name in special}
+        self.vocabulary = Vocabulary.of(ids, special_ids, hashlib.sha256(content).hexdigest(), source)
+        self._pieces = [''] * self.vocabulary.size
+        for piece, i in ids.items():
+            self._pieces[i] = piece
+        self.starts_word = np.array([self._word_start(piece) for piece in self._pieces])
+        self.starts_word[list(special_ids)] = True
+        self._dropped = np.array(sorted(special_ids - {self.vocabulary.unk}))
+        self.normalizer = json.dumps(tree.get('normalizer'), sort_keys=True)
+        """The file's own, as JSON; it follows NFC (`data.clean`)."""
+
+    def encode(self, texts: Sequence[str]) -> list[np.ndarray]:
+        """Each text's ids, int32, none of them special but unknown; white space counts as one space."""
+        lines = [one_line(text) for text in texts]
+        if self._space_before:
+            lines = [f' {line}' if line else '' for line in lines]
+        encodings = self._tokenizer.encode_batch_fast(lines, add_special_tokens=False)
+        return [np.array(encoding.ids, np.int32) for encoding in encodings]
+
+    def decode(self, ids) -> str:
+        """Text of the ids; specials other than unknown are left out."""
+        ids = np.asarray(ids, np.int64)
+        text = self._tokenizer.decode(ids[~np.isin(ids, self._dropped)].tolist(), skip_special_tokens=False)
+        return text.replace(_HIDDEN, '').strip()
+
+    def pieces(self, ids) -> list[str]:
+        """The pieces' names as the file has them: '##s' goes on with a word, 'Ġthe' begins one."""
+        return [self._pieces[i] for i in np.asarray(ids).tolist()]
+
+    def save(self, folder: str | Path) -> None:
+        (Path(folder) / self.FILE).write_bytes(self._content)
+
+
+def _word_marks(tree: Any, source: str):
+    """(piece -> does it start a word, does a text need a space before it to start one)."""
+    model, before = tree['model'], list(_parts(tree.get('pre_tokenizer')))
+    byte_level = next((part for part in before if part['type'] == 'ByteLevel'), None)
+    if model.get('type') == 'WordPiece':
+        prefix = model.get('continuing_subword_prefix', '##')
+        return (lambda piece: not piece.startswith(prefix)), False
+    if byte_level:
+        return (lambda piece: piece.startswith('Ġ')), not byte_level.get('add_prefix_space', True)
+    raise UserError(f'{source}: neither WordPiece nor byte-level BPE, so that words cannot be told apart')
+
+
+def _parts(node: Any) -> Iterator[dict]:
+    if node and node.get('type') == 'Sequence':
+        for part in node['pretokenizers']:
+            yield from _parts(part)
+    elif node:
+        yield node
+
+
+def _special_names(tree: Any) -> set[str]:
+    """Names of the special pieces: those the file marks so, and those of the five that it has."""
+    added = tree.get('added_tokens') or []
+    five = {name for names in SPECIALS.values() for name in names}
+    names = {token['content'] for token in added} | set(tree['model']['vocab'])
+    return {token['content'] for token in added if token['special']} | (five & names)
+
+
+def _hidden(tree: Any, special: set[str]) -> Any:
+    """The tree with special pieces under names that no text can spell, and nothing that adds or cuts tokens."""
+    hide = {name: _HIDDEN + name for name in special}
+    model = dict(tree['model'])
+    model['vocab'] = {hide.get(piece, piece): i for piece, i in model['vocab'].items()}
+    if model.get('unk_token'):
+        model['unk_token'] = hide.get(model['unk_token'], model['unk_token'])
+    added = [
+        token | {'content': hide.get(token['content'], token['content'])} for token in tree.get('added_tokens') or []
+    ]
+    # Files on the Hub often truncate to 128 or 512 tokens, which would cut documents short.
+    nothing = {'truncation': None, 'padding': None, 'post_processor': None}
+    return tree | nothing | {'model': model, 'added_tokens': added}

@@ -1,0 +1,100 @@
+"""The token store of a config: made if it is missing, checked if it is there."""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from data import corpus
+from data.atomic import partial_folder, publish
+from data.build import build, store_options, tokenizer_path
+from data.config import DataConfig
+from data.errors import UserError
+from data.store import MANIFEST, TokenStore, open_store, read_manifest
+from data.tally import sentence
+
+
+def prepare(
+    config: DataConfig, out: str | Path, overwrite: bool = False, log: Callable[[str], None] = print
+) -> TokenStore:
+    """Makes the token store of `config` in folder `out`, or finds it finished there.
+
+    The folder appears whole or not at all; a killed preparation is made anew by the same call.
+
+    Args:
+      overwrite: make it anew in place of a store made with other options, or of a broken one.
+      log: takes the lines that say what was read and dropped.
+
+    Raises:
+      UserError: the corpus cannot be read or is too small, or `out` holds something else.
+    """
+    out = Path(out)
+    try:
+        store = None if overwrite else _finished(config, out)
+        if store is None:
+            _refuse_foreign(out)
+            with partial_folder(out, log) as partial:
+                store = None if overwrite else _finished(config, out)  # made by the process that was waited for
+                if store is None:
+                    build(config, partial, log)
+                    publish(partial, out)
+    except OSError as error:
+        raise UserError(f'{error.filename or out}: {error.strerror or error}') from None
+    store = store or open_store(out)
+    log(summary(store))
+    return store
+
+
+def store_for(config: DataConfig, log: Callable[[str], None] = print) -> TokenStore:
+    """The store that a run reads, prepared if it is missing, and cut to `max_train_tokens`.
+
+    Raises:
+      UserError: as `prepare`; also when the store was made with other options.
+    """
+    return prepare(config, config.store or default_folder(config), log=log).cut(config.max_train_tokens)
+
+
+def default_folder(config: DataConfig) -> Path:
+    """runs/stores/, a name made of corpus, tokenizer and vocabulary size, and a short hash of all options."""
+    options = store_options(config)
+    parts = [config.corpus, config.tokenizer, str(options['vocab_size'] or '')]
+    readable = re.sub(r'[^A-Za-z0-9]+', '-', '-'.join(parts))[-60:].strip('-')
+    digest = hashlib.sha256(json.dumps(options, sort_keys=True).encode()).hexdigest()
+    return Path('runs') / 'stores' / f'{readable}-{digest[:8]}'
+
+
+def summary(store: TokenStore) -> str:
+    """One line: what was read, dropped and why, and what came of it."""
+    splits, tokenizer = store.manifest['splits'], store.manifest['tokenizer']
+    parts = ', '.join(
+        f'{splits[name]["documents"]:,} documents and {splits[name]["tokens"]:,} tokens {words}'
+        for name, words in (('train', 'to train on'), ('heldout', 'held out'))
+    )
+    return f'{store.folder}: {sentence(store.manifest["counts"])}; kept {parts}; {tokenizer["size"]:,} pieces'
+
+
+def _finished(config: DataConfig, out: Path) -> TokenStore | None:
+    """The store in `out`, if there is one."""
+    if not (out / MANIFEST).exists():
+        return None
+    manifest, mend = read_manifest(out), f'choose another folder, or experiments.prepare --out {out} --overwrite'
+    wanted, held = store_options(config), manifest['options']
+    differ = [f'{name} {held.get(name)!r}, not {wanted[name]!r}' for name in wanted if held.get(name) != wanted[name]]
+    if differ:
+        raise UserError(f'{out}: made with other options ({"; ".join(differ)}); {mend}')
+    source = corpus.source(config.corpus)
+    if source and source != manifest['source']:
+        raise UserError(f'{out}: its corpus {config.corpus} has changed since; {mend}')
+    path = tokenizer_path(config.tokenizer) if config.tokenizer.startswith('hf:') else None
+    made_by = manifest['tokenizer']['fingerprint']
+    if path and path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() != made_by:
+        raise UserError(f'{out}: made by another tokenizer than {path}; {mend}')
+    return open_store(out)
+
+
+def _refuse_foreign(out: Path) -> None:
+    if out.name in ('', '..'):
+        raise UserError(f'--out {out}: give the store a folder of its own')
+    if out.exists() and not (out / MANIFEST).exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UserError(f'{out}: exists and is not a token store; choose another folder')

@@ -1,0 +1,173 @@
+"""SentencePiece: trained so that its result depends on the text alone, and read so that text holds no special id."""
+
+import hashlib
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import sentencepiece
+
+from data.clean import one_line
+from data.errors import UserError
+from data.vocabulary import Vocabulary
+
+SMALLEST = 300
+"""Pieces below which hardly any are left beside the specials and the bytes (`DataConfig` refuses fewer)."""
+_FIXED = 5 + 256  # [PAD] [UNK] [CLS] [SEP] [MASK], and one piece for each byte
+_LINE_BYTES = 4096  # the trainer skips lines of more than 4,192 bytes without a word
+_RESERVED = '\u2585'  # and lines with this letter, its own mark for unknown text
+_COVERAGE = 0.9995
+
+
+class SentencePieceTokenizer:
+    """A SentencePiece model with Cloze's five specials as control symbols, which no text can produce."""
+
+    FILE = 'tokenizer.model'
+
+    def __init__(self, model: bytes, source: str):
+        """Reads a serialized model; `source` names it in errors.
+
+        Raises:
+          UserError: it is not a model, or lacks a special.
+        """
+        self._model = model
+        self._processor = sentencepiece.SentencePieceProcessor()
+        try:
+            self._processor.LoadFromSerializedProto(model)
+        except RuntimeError:
+            raise UserError(f'{source}: not a SentencePiece model; prepare the store again') from None
+        processor = self._processor
+        ids = range(processor.get_piece_size())
+        self._pieces = [processor.id_to_piece(i) for i in ids]
+        special = [i for i in ids if processor.is_control(i) or processor.is_unknown(i) or processor.is_unused(i)]
+        self.vocabulary = Vocabulary.of(
+            {piece: i for i, piece in enumerate(self._pieces)}, special, hashlib.sha256(model).hexdigest(), source
+        )
+        self.starts_word = np.array([piece.startswith('▁') for piece in self._pieces])
+        self.starts_word[special] = True
+        self._dropped = np.array(sorted(set(special) - {self.vocabulary.unk}))
+        self.normalizer = 'identity'
+        """SentencePiece's own rule, after NFC (`data.clean`): text is neither folded nor lower-cased."""
+
+    def encode(self, texts: Sequence[str]) -> list[np.ndarray]:
+        """Each text's ids, int32, none of them special; white space counts as one space."""
+        return [np.array(ids, np.int32) for ids in self._processor.encode([one_line(text) for text in texts])]
+
+    def decode(self, ids) -> str:
+        """Text of the ids; specials other than unknown are left out."""
+        ids = np.asarray(ids, np.int64)
+        return self._processor.decode(ids[~np.isin(ids, self._dropped)].tolist())
+
+    def pieces(self, ids) -> list[str]:
+        """The pieces' names; '▁' begins a word, '<0x0A>' is a byte."""
+        return [self._pieces[i] for i in np.asarray(ids).tolist()]
+
+    def save(self, folder: str | Path) -> None:
+        (Path(folder) / self.FILE).write_bytes(self._model)
+
+
+def train_sentencepiece(texts: Sequence[str], model_type: str, vocab_size: int) -> bytes:
+    """A serialized model with `vocab_size` pieces, trained on texts of one line each.
+
+    Byte-identical for the same texts: one thread (results differ with their number), no path read or written.
+
+    Args:
+      model_type: 'unigram' (Kudo 2018) or 'bpe' (Sennrich et al. 2016).
+
+    Raises:
+      UserError: the texts cannot fill so many pieces.
+    """
+    size = vocab_size
+    while size >= SMALLEST:
+        model, largest = _train(texts, model_type, size)
+        if model and size == vocab_size:
+            return model
+        if model:  # tried, not believed: a training with this size has just worked
+            raise UserError(f'--vocab_size {vocab_size} is more than the corpus can fill: the largest is {size}')
+        size = min(largest, size - 1)
+    raise UserError(
+        f'the corpus is too small for a {model_type} tokenizer: it fills {size} of at least {SMALLEST} pieces; '
+        'add text, or give --tokenizer hf:PATH'
+    )
+
+
+def _train(texts: Sequence[str], model_type: str, vocab_size: int) -> tuple[bytes | None, int]:
+    """The model and its size; or None and the size that the trainer says is the largest."""
+    lines = _training_lines(texts, vocab_size)
+    if not lines:
+        return None, 0
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(lines),
+            model_writer=model,
+            model_type=model_type,
+            vocab_size=vocab_size,
+            character_coverage=1.0,
+            normalization_rule_name='identity',
+            byte_fallback=True,
+            num_threads=1,
+            pad_id=0,
+            unk_id=1,
+            bos_id=2,
+            eos_id=3,
+            pad_piece='[PAD]',
+            unk_piece='[UNK]',
+            bos_piece='[CLS]',
+            eos_piece='[SEP]',
+            control_symbols=['[MASK]'],
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        largest = re.search(r'too high \(\d+\).* value <= (\d+)', str(error))
+        if largest is None:
+            raise UserError(f'--tokenizer {model_type}: SentencePiece failed: {error}') from None
+        return None, int(largest[1])
+    return model.getvalue(), vocab_size
+
+
+def _training_lines(texts: Sequence[str], vocab_size: int) -> list[str]:
+    """The texts in lines that the trainer reads whole, with a space for each letter that is to be spelled in bytes."""
+    rare = re.compile(f'[{re.escape("".join(_rare_letters(texts, vocab_size)))}]')
+    return [line for text in texts for line in _short_lines(rare.sub(' ', text))]
+
+
+def _rare_letters(texts: Sequence[str], vocab_size: int) -> list[str]:
+    """Letters that get no piece of their own: the rarest, 0.05% of the text, and more where letters are many.
+
+    At most half of the pieces are single letters. The trainer's own option (character_coverage) goes no lower than 98%,
+    and it refuses a text with more kinds of letters than pieces.
+    """
+    counts = Counter()
+    for text in texts:
+        counts.update(text)
+    ranked = [letter for letter, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
+    total, covered, kept = sum(counts.values()), 0, 0
+    while kept < (vocab_size - _FIXED) // 2 and kept < len(ranked) and covered < _COVERAGE * total:
+        covered += counts[ranked[kept]]
+        kept += 1
+    return [_RESERVED, *(letter for letter in ranked[kept:] if letter != ' ')]
+
+
+def _short_lines(text: str) -> Iterator[str]:
+    """The text cut at spaces, and inside words longer than a line; nothing if it is blank."""
+    line, size = [], 0
+    for word in _short_words(text):
+        width = len(word.encode()) + 1
+        if size + width > _LINE_BYTES:
+            yield ' '.join(line)
+            line, size = [], 0
+        line.append(word)
+        size += width
+    if line:
+        yield ' '.join(line)
+
+
+def _short_words(text: str) -> Iterator[str]:
+    letters = _LINE_BYTES // 4 - 1  # a letter takes 4 bytes at most, and a space may follow
+    for word in text.split():
+        for start in range(0, len(word), letters):
+            yield word[start : start + letters]

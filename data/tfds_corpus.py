@@ -1,0 +1,73 @@
+"""Documents of a TensorFlow Datasets data set, read without TensorFlow."""
+
+import os
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from data.errors import UserError
+
+# The name may itself hold a colon, before a version: tfds:wiki40b/en:1.3.0:train
+_SPEC = re.compile(r'tfds:(?P<name>[^:\[]+(?::[\d.*]+)?)(?::(?P<split>.+))?$')
+_BATCH = 1024
+
+
+def texts(spec: str) -> Iterator[tuple[str, str]]:
+    """(text, label) of each example of `tfds:NAME[:SPLIT]`; the split is train where none is given.
+
+    NAME is a data set in the usual folder (TFDS_DATA_DIR, or ~/tensorflow_datasets), or the folder of a prepared one.
+    The text is the feature `text`, or the only text feature; the label is the class of the feature `label`, if any.
+
+    Raises:
+      UserError: there is no such data set or split, it cannot be prepared here, or it has no such feature.
+    """
+    match = _SPEC.fullmatch(spec)
+    if not match:
+        raise UserError(f'--corpus {spec}: use tfds:NAME or tfds:NAME:SPLIT')
+    examples = _examples(spec, match['name'], match['split'] or 'train')
+    features = examples.dataset_info.features
+    text = _text_feature(spec, features)
+    classes = getattr(features['label'], 'names', []) if 'label' in features else []
+    for start in range(0, len(examples), _BATCH):
+        for example in examples.__getitems__(range(start, min(start + _BATCH, len(examples)))):
+            # Test splits say -1 for a label that is kept back.
+            label = classes[example['label']] if classes and example['label'] >= 0 else ''
+            yield example[text].decode('utf-8', 'replace'), label
+
+
+def _examples(spec: str, name: str, split: str) -> Any:
+    try:
+        import tensorflow_datasets as tfds
+
+        if os.path.isfile(os.path.join(name, 'dataset_info.json')):
+            return tfds.builder_from_directory(name).as_data_source(split=split)
+        # TFDS reads the variable when it is imported, which may have been earlier.
+        options = dict(split=split, data_dir=os.environ.get('TFDS_DATA_DIR') or None)
+        try:
+            return tfds.data_source(name, **options)
+        except tfds.core.registered.DatasetNotFoundError:
+            import tensorflow_datasets.text  # noqa: F401  registers glue, wikipedia, wiki40b, c4 and others
+
+            return tfds.data_source(name, **options)
+    except ImportError as error:  # some data sets need TensorFlow or Beam to be generated, though not to be read
+        missing = getattr(error, 'name', None) or _first_line(error)
+        raise UserError(
+            f'--corpus {spec}: not prepared here, and generating it needs {missing}: prepare it elsewhere with '
+            "file_format='array_record', copy the folder, and give tfds:FOLDER or set TFDS_DATA_DIR"
+        ) from None
+    except Exception as error:  # TFDS raises anything, from AssertionError to a failed download
+        raise UserError(f'--corpus {spec}: {_first_line(error)}') from None
+
+
+def _text_feature(spec: str, features: Any) -> str:
+    names = sorted(name for name, feature in features.items() if type(feature).__name__ == 'Text')
+    if 'text' in names:
+        return 'text'
+    if len(names) != 1:
+        raise UserError(f'--corpus {spec}: has no feature "text"; its text features are {", ".join(names) or "none"}')
+    return names[0]
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f'{type(error).__name__}: {lines[0][:300] if lines else "no reason given"}'

@@ -1,0 +1,8 @@
+"""What holds for every test: CPU only, no silent rank promotion, and quick compilation."""
+
+import os
+
+os.environ.setdefault('JAX_PLATFORMS', 'cpu')
+os.environ.setdefault('JAX_NUMPY_RANK_PROMOTION', 'raise')
+# Tests compile far more than they compute; without LLVM's optimisations that takes a third of the time.
+os.environ['XLA_FLAGS'] = os.environ.get('XLA_FLAGS', '') + ' --xla_backend_optimization_level=0'
