@@ -121,8 +121,7 @@ def _paper() -> Config:
             likelihood_paragraphs=512,
             probe_paragraphs=0,
         ),
-        # Every device that divides the replicas or the batches.
-        run=RunConfig(mesh=(-1, -1), checkpoint_seconds=600.0, log_every=100),
+        run=RunConfig(checkpoint_seconds=600.0, log_every=100),
     )
 
 

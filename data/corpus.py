@@ -93,7 +93,7 @@ def _matching(spec: str, required: bool = True) -> list[Path]:
 
 def _file(path: Path, encoding: str, tally: Tally) -> Iterator[Document]:
     suffixes = [suffix for suffix in path.suffixes if suffix != '.gz']
-    kind = suffixes[-1] if suffixes else ''
+    kind = suffixes[-1].lower() if suffixes else ''
     if kind == '.jsonl':
         found = _json_lines(path, encoding, tally)
     elif kind in ('.txt', ''):

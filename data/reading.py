@@ -14,6 +14,8 @@ from data.tally import Tally
 _CHUNK = 1 << 20
 # ISO-2022 (JIS mail and old pages) is plain ASCII byte by byte, so that it would pass as UTF-8 and train on noise.
 _ISO_2022 = re.compile(r'\x1b\$[@B)]')
+# So would UTF-16 without a byte order mark, as text with every second letter a control character.
+_CONTROLS = re.compile('[\x00-\x08\x0e-\x1f\x7f-\x9f]')
 
 
 def lines(path: Path, encoding: str, tally: Tally) -> Iterator[str]:
@@ -49,6 +51,8 @@ def _texts(path: Path, encoding: str, tally: Tally) -> Iterator[str]:
             raise UserError(f'{path}: holds ISO-2022 escapes and is not {encoding}: try --encoding iso2022_jp')
         if not done:
             text = text.removeprefix('\ufeff')
+            if len(_CONTROLS.findall(text)) > len(text) / 10:
+                raise UserError(f'{path}: control characters all over, so not text in {encoding}: see --encoding')
         done += len(chunk)
         yield text
     try:

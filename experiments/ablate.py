@@ -15,6 +15,8 @@ class AblateFlags(RunFlags):
 
     seeds: int = 0
     """Seeds for each arm (0: as many as the config says). More than before trains only what is new."""
+    first_seed: int = 0
+    """The seeds count up from here: workdirs with other seeds can be pooled by `experiments.report`."""
     grid: str = ''
     """FIELD=V1,V2: cross the arms with values, and report each arm at the value best for it on a tuning seed."""
 
@@ -22,13 +24,13 @@ class AblateFlags(RunFlags):
 def main(args: list[str]) -> None:
     """Runs the command."""
     ablation, flags = read_command(args, AblateFlags, 'python -m experiments.ablate', __doc__)
-    if flags.seeds < 0:
-        raise cli.UserError(f'--seeds {flags.seeds}: use 1 or more')
+    if flags.seeds < 0 or flags.first_seed < 0:
+        raise cli.UserError(f'--seeds {flags.seeds} --first_seed {flags.first_seed}: use 0 or more')
     grid = Grid.parse(flags.grid) if flags.grid else None
-    prepare(flags.config.run)
+    seeds = range(flags.first_seed, flags.first_seed + (flags.seeds or ablation.seeds))
+    prepare(flags.config.run, replicas=len(ablation.arms) * len(seeds))
     from experiments import study  # JAX starts here, after its devices are known
 
-    seeds = range(flags.seeds or ablation.seeds)
     study.run_and_print(ablation, flags.scale, flags.workdir or Path('runs') / ablation.name, seeds, grid)
 
 

@@ -5,11 +5,15 @@ import os
 from train.config import RunConfig
 
 
-def prepare(run: RunConfig) -> None:
-    """Applies a run's devices and compilation cache. To be called before anything touches a device."""
-    if run.devices:
-        flags = [flag for flag in os.environ.get('XLA_FLAGS', '').split() if 'host_platform_device_count' not in flag]
-        os.environ['XLA_FLAGS'] = ' '.join([*flags, f'--xla_force_host_platform_device_count={run.devices}'])
+def prepare(run: RunConfig, replicas: int) -> None:
+    """Applies a run's devices and compilation cache. To be called before anything touches a device.
+
+    On CPU each core is a device, up to one for each replica: small models leave a second thread idle, so replicas side
+    by side are faster than one after the other on all cores (docs/performance.md).
+    """
+    devices = run.devices or min(len(os.sched_getaffinity(0)), replicas)
+    flags = [flag for flag in os.environ.get('XLA_FLAGS', '').split() if 'host_platform_device_count' not in flag]
+    os.environ['XLA_FLAGS'] = ' '.join([*flags, f'--xla_force_host_platform_device_count={devices}'])
     os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
     import jax
 

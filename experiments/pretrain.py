@@ -32,7 +32,7 @@ def main(args: list[str]) -> None:
     if flags.seed < 0:
         raise cli.UserError(f'--seed {flags.seed}: use 0 or more')
     workdir = flags.workdir or Path('runs') / f'{ablation.name}-{ablation.baseline}-{flags.seed}'
-    prepare(flags.config.run)
+    prepare(flags.config.run, replicas=1)
     from experiments import study  # JAX starts here, after its devices are known
 
     study.run_and_print(ablation, flags.scale, workdir, range(flags.seed, flags.seed + 1))

@@ -40,7 +40,7 @@ def run(ablation: Ablation, scale: str, path: Path, seeds: range, grid: tuning.G
       UserError: a mistake in the config, the corpus or the workdir.
     """
     with workdirs.lock(path), Preemption() as preemption:
-        store = store_for(ablation.base.data, log=say)
+        store = store_for(ablation.config(ablation.baseline).data, log=say)
         configs = {arm.name: with_vocabulary(ablation.config(arm.name), store) for arm in ablation.arms}
         about = {
             'scale': scale,
@@ -95,12 +95,12 @@ class Study:
     def carry_out(self, replicas: list[Replica]) -> None:
         """Trains and evaluates those of the replicas that are not finished yet, with their cohorts."""
         self.workdir.add({replica.arm: replica.config for replica in replicas})
-        self.workdir.plan(replicas)
+        run = replicas[0].config.run
+        self.workdir.plan(replicas, run.mesh[0] if run.mesh[0] > 0 else jax.device_count())
         self.workdir.save()
         wanted = {(replica.arm, replica.seed) for replica in replicas}
         records = read(self.workdir.path)
         finished = {record['cohort'] for record in records if record['kind'] == 'finished'}
-        run = replicas[0].config.run
         with Metrics(self.workdir.path, tensorboard=run.tensorboard) as writer:
             if not any(record['kind'] == 'figure' and record['arm'] == '' for record in records):
                 config = replicas[0].config

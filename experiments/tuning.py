@@ -64,10 +64,10 @@ class Grid:
         scores: dict[str, dict[str, float]] = {arm: {} for arm in arms}
         names = {self.name(arm, value): (arm, value) for arm in arms for value in self.values}
         for record in records:
-            if record['kind'] == 'figure' and record['arm'] in names and record['metric'] == ablation.primary:
-                if record['eval_rate'] in (None, ablation.primary_rate):
-                    arm, value = names[record['arm']]
-                    scores[arm][f'{value:g}'] = record['value']
+            scored = record['kind'] == 'figure' and record['metric'] == ablation.primary
+            if scored and record['arm'] in names and record['eval_rate'] in (None, ablation.primary_rate):
+                arm, value = names[record['arm']]
+                scores[arm][f'{value:g}'] = record['value']
         sign = -1 if ablation.primary in HIGHER_IS_BETTER else 1
         best = {}
         for arm in arms:

@@ -52,13 +52,15 @@ class Workdir:
             self.record['configs'][arm] = here
         _refuse(self.path, found)
 
-    def plan(self, replicas: list[Replica]) -> None:
-        """Adds cohorts for the replicas that no cohort holds yet."""
+    def plan(self, replicas: list[Replica], slots: int) -> None:
+        """Adds cohorts for the replicas that no cohort holds yet; `slots` as in `train.cohort.cohorts`."""
         held = {(arm, seed) for cohort in self.record['cohorts'] for arm, seed in cohort['replicas']}
         new = [replica for replica in replicas if (replica.arm, replica.seed) not in held]
-        for cohort in cohorts(new, first=len(self.record['cohorts'])):
+        baseline = self.record['ablation']['baseline']
+        for cohort in cohorts(new, baseline, slots, first=len(self.record['cohorts'])):
             entry = {'name': cohort.name, 'replicas': [[replica.arm, replica.seed] for replica in cohort.replicas]}
             self.record['cohorts'].append(entry)
+            self.record['configs'] |= {replica.arm: plain(replica.config) for replica in cohort.replicas}
 
     def save(self) -> None:
         """Writes config.json in one step."""

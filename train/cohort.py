@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from train.config import Config, MaskingConfig, OptimizerConfig, RunConfig
 from train.rates import copies
 
+CONTROL = ' (A/A)'
+"""Ends the name of an arm that differs from the one before it in masks alone."""
+
 
 @dataclass(frozen=True)
 class Replica:
@@ -58,9 +61,29 @@ def structure(config: Config) -> tuple[Config, int]:
     return plain, copies(config.masking)
 
 
-def cohorts(replicas: list[Replica], first: int = 0) -> list[Cohort]:
-    """Replicas grouped by structure, in the order in which the structures appear; named by numbers from `first`."""
+def cohorts(replicas: list[Replica], baseline: str, slots: int = 1, first: int = 0) -> list[Cohort]:
+    """Replicas grouped by structure, in the order in which the structures appear; named by numbers from `first`.
+
+    Args:
+      slots: groups of devices along mesh axis `arm`. Where they do not divide a cohort, A/A controls fill it up:
+        replicas of the baseline (or of the cohort's first arm) with other masks. They cost no time.
+    """
     groups: dict[tuple[Config, int], list[Replica]] = {}
     for replica in replicas:
         groups.setdefault(structure(replica.config), []).append(replica)
-    return [Cohort(str(first + i), tuple(group)) for i, group in enumerate(groups.values())]
+    found = []
+    for group in groups.values():
+        missing = -len(group) % _divisor_up_to(len(group), slots)
+        twins = [replica for replica in group if replica.arm == baseline] or group
+        found.append(Cohort(str(first + len(found)), (*group, *map(control, twins[:missing]))))
+    return found
+
+
+def control(twin: Replica) -> Replica:
+    """The same arm and seed with other masks: what chance alone makes of it."""
+    masking = dataclasses.replace(twin.config.masking, noise=twin.config.masking.noise + 1)
+    return Replica(f'{twin.arm}{CONTROL}', twin.seed, dataclasses.replace(twin.config, masking=masking))
+
+
+def _divisor_up_to(most: int, number: int) -> int:
+    return max(divisor for divisor in range(1, min(most, number) + 1) if number % divisor == 0)

@@ -41,8 +41,8 @@ class MaskingConfig:
             raise ValueError(f'masking.rate_points {self.rate_points}: shares of the run must rise within (0, 1]')
         if self.prediction_rate is not None and self.rate_points:
             raise ValueError('masking.prediction_rate and masking.rate_points do not go together: leave one out')
-        if self.prediction_rate and not self.corruption_rate:
-            raise ValueError('masking.prediction_rate needs masking.corruption_rate above 0')
+        if self.prediction_rate and self.corruption_rate < 1e-5:
+            raise ValueError('masking.prediction_rate needs a masking.corruption_rate of 0.00001 or more')
         if self.noise < 0:
             raise ValueError(f'masking.noise is {self.noise}: use 0 or more')
         if self.duplicates < 0:
@@ -85,9 +85,11 @@ class OptimizerConfig:
         for name in ('beta1', 'beta2'):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f'optimizer.{name} is {getattr(self, name)}: use a number from 0 to below 1')
-        for name in ('learning_rate', 'epsilon', 'weight_decay', 'clip_norm'):
+        for name in ('learning_rate', 'weight_decay', 'clip_norm'):
             if not getattr(self, name) >= 0:
                 raise ValueError(f'optimizer.{name} is {getattr(self, name)}: use 0 or more')
+        if not self.epsilon > 0:
+            raise ValueError(f'optimizer.epsilon is {self.epsilon}: use a number above 0')
         if self.micro_batches < 1:
             raise ValueError(f'optimizer.micro_batches is {self.micro_batches}: use 1 or more')
 
@@ -154,9 +156,9 @@ class RunConfig:
     """How a run is carried out. May differ when it is taken up again: changes no result but by rounding."""
 
     devices: int = 0
-    """CPU devices to split this machine into (0: the default of the platform)."""
-    mesh: tuple[int, int] = (-1, 1)
-    """Devices along (arm, data); -1 for the rest."""
+    """CPU devices to split this machine into (0: one a core, up to one for each replica)."""
+    mesh: tuple[int, int] = (-1, -1)
+    """Devices along (arm, data); -1: as many as divide the replicas, and of the rest as many as divide the batches."""
     checkpoint_seconds: float = 60.0
     """A checkpoint at least so often; also at each stage's end."""
     keep_checkpoints: int = 2

@@ -38,18 +38,11 @@ def _wall_time(results: Results) -> list[str]:
             continue
         text = f'{workdir}: ' if len(results.workdirs) > 1 else ''
         if ends:
-            text += (
-                f'Wall time {duration(sum(run["seconds"] for run in ends))}, of which training '
-                f'{duration(sum(run["seconds"] for run in trained))}, shared by all replicas: they train together, so '
-                'it cannot be split by arm. '
-            )
+            whole, training = (duration(sum(run['seconds'] for run in part)) for part in (ends, trained))
+            text += f'Wall time {whole}, of which training {training}, shared by all replicas: it has no split by arm. '
         text += f'Machine: {listed(list(dict.fromkeys(run["host"] for run in starts)))}.'
         if len(starts) > len(ends):
             cut = counted_number(len(starts) - len(ends), 'start')
-            text += f' {cut} ended without a record (stopped, killed or still running) and {_was(cut)} not counted.'
+            text += f' Not counted: {cut} without an end on record (stopped, killed or still running).'
         lines.append(text)
     return lines
-
-
-def _was(counted: str) -> str:
-    return 'is' if counted.startswith('1 ') else 'are'

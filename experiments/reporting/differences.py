@@ -106,9 +106,9 @@ def difference_section(results: Results) -> Section:
             f'Arm less baseline in {unit_of(measure.metric).difference_unit}, with the 95% interval. Fixed beforehand: '
             f'the primary measure is {measure_name(measure)}, and {counts} counts; its p is corrected over the '
             f'{counted_number(len(found), "arm")} by Holm’s method. The other test stands beside it for comparison. '
-            'Pairs are replicas of one seed: they share data order and noise, and initial weights as far as the table '
-            'below says, trained in one program or in two. Pairing pays as far as their outcomes correlate (r, from 3 '
-            'pairs on).',
+            'Pairs are replicas of one seed: they share data order and noise, unless the arms differ in just these, '
+            'and initial weights as far as the table below says, trained in one program or in two. Pairing pays as far '
+            'as their outcomes correlate (r, from 3 pairs on).',
             _tests_table(results, found),
             f'What these seeds could have found: the smallest true difference that {counts} would find with '
             f'{POWER:.0%} chance (two-sided, {1 - LEVEL:.0%}, noncentral t, this spread taken as the true one, no '

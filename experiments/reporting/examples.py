@@ -55,7 +55,7 @@ def _guesses(guesses: list, truth: str) -> str:
     for piece, probability in guesses:
         text = f'{escape(_bare(piece))}&nbsp;<small>{100 * probability:.0f}</small>'
         words.append(f'<b>{text}</b>' if piece == truth else text)
-    return ', '.join(words)
+    return ''.join(f'<span>{word}</span>' for word in words)
 
 
 def _sentence(example: dict, masked: set[int]) -> str:

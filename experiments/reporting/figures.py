@@ -17,7 +17,7 @@ from experiments.statistics import LEVEL, Test
 
 # Okabe and Ito (2008): told apart with every kind of colour vision. Their yellow is too faint on white.
 COLOURS = ('#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9', '#000000')
-DASHES = ('-', '--', ':')
+DASHES = {'-': '', '--': ' (dashed)', ':': ' (dotted)'}
 INK, GREY, FAINT = '#222222', '#8a8a8a', '#d9d9d9'
 WIDTH = 7.2
 """Inches of every picture; a page shows them at most 1,440 pixels wide, at DPI."""
@@ -53,14 +53,14 @@ def differences_figure(results: Results) -> Figure | None:
             _interval(axis, other, place + 0.24, unit.scale, GREY, 0.75)
         axis.axvline(0, color=GREY, linewidth=0.8, zorder=0)
         axis.set_title(_panel_title(results, measure), fontsize=9, color=INK)
-        axis.set_yticks(range(len(others)), others)
+        axis.set_yticks(range(len(others)), [_literal(arm) for arm in others])
         axis.set_ylim(len(others) - 0.4, -0.55)
         axis.xaxis.set_major_locator(MaxNLocator(4))
         axis.tick_params(axis='y', length=0)
         _plain(axis, ('bottom',))
         axis.margins(x=0.08)
     figure.supxlabel(
-        f'{unit.name}, arm less {results.ablation["baseline"]}, {unit.difference_unit} '
+        f'{unit.name}, arm less {_literal(results.ablation["baseline"])}, {unit.difference_unit} '
         f'({LEVEL:.0%} intervals; black {TESTS[results.ablation["comparison"]]}, '
         f'grey {TESTS["welch" if results.ablation["comparison"] == "paired" else "paired"]})',
         fontsize=8.5,
@@ -95,22 +95,20 @@ def curves_figure(results: Results) -> Figure | None:
     by_tokens = len({_stages(results, arm) for arm in results.arms}) > 1
     ends = []
     for index, (arm, (steps, loss_PxS)) in enumerate(curves.items()):
-        kept = [i for i in range(len(steps)) if np.isfinite(loss_PxS[i]).any()]
-        if not kept:
+        if not steps:
             continue
-        loss_PxS = loss_PxS[kept]
-        x = [_tokens(results, arm, steps[i]) / 1e6 if by_tokens else steps[i] for i in kept]
-        colour, dash = COLOURS[index % len(COLOURS)], DASHES[index // len(COLOURS) % len(DASHES)]
+        x = [_tokens(results, arm, step) / 1e6 if by_tokens else step for step in steps]
+        colour, dash = COLOURS[index % len(COLOURS)], list(DASHES)[index // len(COLOURS) % len(DASHES)]
         axis.fill_between(x, np.nanmin(loss_PxS, 1), np.nanmax(loss_PxS, 1), color=colour, alpha=0.18, linewidth=0)
         mean = np.nanmean(loss_PxS, axis=1)
         axis.plot(x, mean, dash, color=colour, linewidth=1.6, marker='o' if len(x) < 25 else '', markersize=3)
-        ends.append((arm, colour, x[-1], mean[-1]))
+        ends.append((_literal(arm) + DASHES[dash], colour, x[-1], mean[-1]))
     entropy = results.counted('unigram_entropy')
     if entropy is not None:
         axis.axhline(entropy, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=0)
         axis.annotate(
-            'unigram entropy', (1, entropy), xycoords=('axes fraction', 'data'), xytext=(-2, 3),
-            textcoords='offset points', fontsize=8, color=GREY, ha='right',
+            'unigram entropy', (0, entropy), xycoords=('axes fraction', 'data'), xytext=(4, 3),
+            textcoords='offset points', fontsize=8, color=GREY,
         )  # fmt: skip
     if not by_tokens:
         _stage_marks(axis, results)
@@ -154,15 +152,27 @@ def _stage_marks(axis: Axes, results: Results) -> None:
 def _label_ends(axis: Axes, ends: list[tuple[str, str, float, float]]) -> None:
     """Each arm's name at the end of its curve, moved apart where they would overlap."""
     low, high = axis.get_ylim()
-    least = 0.055 * (high - low)
-    placed: list[float] = []
-    for arm, colour, x, y in sorted(ends, key=lambda end: end[3]):
-        at = max(y, placed[-1] + least) if placed else y
-        placed.append(at)
+    ends = sorted(ends, key=lambda end: end[3])
+    places = _apart([end[3] for end in ends], 0.055 * (high - low))
+    for (name, colour, x, y), place in zip(ends, places, strict=True):
         axis.annotate(
-            arm, (x, y), xytext=(1.015, at), textcoords=('axes fraction', 'data'), fontsize=9, color=colour,
+            name, (x, y), xytext=(1.015, place), textcoords=('axes fraction', 'data'), fontsize=9, color=colour,
             va='center', annotation_clip=False,
         )  # fmt: skip
+
+
+def _apart(heights: list[float], least: float) -> list[float]:
+    """Rising heights, moved as little as it takes to be `least` apart: each crowd is spread around its own mean."""
+    crowds: list[list[float]] = []
+
+    def spread(crowd: list[float]) -> list[float]:
+        return [sum(crowd) / len(crowd) + least * (i - (len(crowd) - 1) / 2) for i in range(len(crowd))]
+
+    for height in heights:
+        crowds.append([height])
+        while len(crowds) > 1 and spread(crowds[-1])[0] - spread(crowds[-2])[-1] < least:
+            crowds[-2:] = [crowds[-2] + crowds[-1]]
+    return [place for crowd in crowds for place in spread(crowd)]
 
 
 def pairs_figure(results: Results) -> Figure | None:
@@ -188,6 +198,11 @@ def pairs_figure(results: Results) -> Figure | None:
     axis.set_ylabel('pairs', fontsize=9)
     _plain(axis, ('left', 'bottom'))
     return figure
+
+
+def _literal(name: str) -> str:
+    """A name with its dollar signs, which matplotlib would take for mathematics."""
+    return name.replace('$', r'\$')
 
 
 def _plain(axis: Axes, spines: tuple[str, ...]) -> None:

@@ -47,7 +47,8 @@ def _table(table: Table) -> str:
         kind = ' class="reference"' if i < table.references else ''
         rows.append(f'<tr{kind}><th scope="row">{escape(row[0])}</th>{cells}</tr>')
     return (
-        f'<div class="scroll"><table><caption>{escape(table.caption)}</caption><thead><tr>{head}</tr></thead>'
+        f'<p class="caption">{escape(table.caption)}</p>'  # apart, so that it wraps to the screen and not the table
+        f'<div class="scroll"><table aria-label="{escape(table.caption)}"><thead><tr>{head}</tr></thead>'
         f'<tbody>{"".join(rows)}</tbody></table></div>'
     )
 

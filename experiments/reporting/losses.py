@@ -23,10 +23,11 @@ def loss_section(results: Results) -> Section:
             'and not the choice of held-out text. Compare arms within a column. A loss at one rate says nothing '
             'against a loss at another, and no column alone says which arm is the better model.',
             _table(caption, results, 'loss', 'own_loss'),
-            'The lines above the arms are what counting words alone reaches: the entropy of the held-out tokens '
-            '(no fixed guess can do better), and frequencies of the training text given nothing, the left neighbour, '
-            'or both neighbours, on the same targets. The last column is each arm at its own final masking rate and '
-            'rule. Own-rate losses are not comparable between arms: a higher rate leaves less to read.',
+            'The lines above the arms are what counting words alone reaches: the entropy of the whole held-out text '
+            '(no fixed guess can do better on it), and frequencies of the training text given nothing, the left '
+            'neighbour, or both neighbours, on the very targets of the arms. The last column is each arm at its own '
+            'final masking rate and rule. Own-rate losses are not comparable between arms: a higher rate leaves less '
+            'to read.',
             *_below_unigram(results),
         ],
     )

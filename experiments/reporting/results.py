@@ -153,11 +153,13 @@ class Results:
         """Figures of finished replicas: (measure, arm, seed) -> one value, or one a fine-tuning seed."""
         found: dict[tuple[Measure, str, int], list[float]] = {}
         for row in self._sound:
-            at_end = row.ft_seed is not None or row.step is None or row.step >= self.steps(row.arm)
-            if row.arm and row.metric != 'curve_loss' and at_end:
+            if row.arm and row.metric != 'curve_loss' and self._at_end(row):
                 measure = Measure(row.metric, row.eval_rate, row.task)
                 found.setdefault((measure, row.arm, row.seed), []).append(row.value)
         return found
+
+    def _at_end(self, row: Row) -> bool:
+        return row.ft_seed is not None or row.step is None or row.step >= self.steps(row.arm)
 
     def _order(self, row: Row) -> tuple:
         arm = self.arms.index(row.arm) if row.arm else -1

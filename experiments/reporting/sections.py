@@ -108,17 +108,18 @@ def published_section(results: Results) -> Section | None:
     for source in dict.fromkeys(figure['source'] for figure in published):
         figures = {(f['arm'], f['metric']): f['value'] for f in published if f['source'] == source}
         metrics = list(dict.fromkeys(metric for _, metric in figures))
-        arms = list(dict.fromkeys([arm for arm in results.arms] + [arm for arm, _ in figures]))
+        digits = max(len(str(value).partition('.')[2]) for value in figures.values())
+        arms = list(dict.fromkeys([*results.arms, *(arm for arm, _ in figures)]))
         rows = [
             [
                 arm,
                 spoken(ours[arm], unit_of(primary.metric), ours[arm].n) if arm in ours else 'not run here',
-                *(f'{figures[arm, m]:g}' if (arm, m) in figures else DASH for m in metrics),
+                *(fixed(figures.get((arm, metric)), digits) for metric in metrics),
             ]
             for arm in arms
         ]
-        columns = ['arm', f'ours: {measure_name(primary)}', *(f'published: {m}' for m in metrics)]
-        blocks.append(Table(f'Ours beside {source} (another scale)', columns, rows))
+        caption = f'Ours beside published figures from another scale: {source}'
+        blocks.append(Table(caption, ['arm', f'ours: {measure_name(primary)}', *metrics], rows))
     return Section('Published figures, from another scale', blocks)
 
 

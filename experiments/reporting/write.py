@@ -21,7 +21,7 @@ def write_report(workdirs: Sequence[Path], out: Path) -> str:
       UserError: a workdir cannot be read, or they do not belong together. Nothing is written then.
     """
     results = Results(workdirs)
-    title, lead = results.ablation['name'], [results.ablation['claim'], headline(results)]
+    title, lead = results.ablation['name'], [f'Claim: {results.ablation["claim"]}', headline(results)]
     sections = all_sections(results)
     out = Path(out)
     out.mkdir(parents=True, exist_ok=True)

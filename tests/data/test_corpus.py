@@ -84,6 +84,7 @@ def test_a_character_cut_off_by_the_end_is_left_out_and_counted(tmp_path):
         ('a.txt', b'x' * 2**20 + b'abc\xff def', 'utf-8', 'not utf-8 at byte 1,048,579'),
         ('a.txt', 'text'.encode('utf-16'), 'utf-8', 'UTF-16 byte order mark: try --encoding utf-16'),
         ('a.txt', '世界人権'.encode('iso2022_jp'), 'utf-8', 'try --encoding iso2022_jp'),
+        ('a.txt', 'текст'.encode('utf-16-le'), 'utf-8', 'a.txt: control characters all over, so not text in utf-8'),
         ('a.txt', b'text', 'klingon', '--encoding klingon: Python knows no such text encoding'),
         ('a.txt', b'text', 'base64', '--encoding base64: Python knows no such text encoding'),
         ('a.txt.gz', b'not gzip', 'utf-8', 'a.txt.gz: not a whole gzip file'),

@@ -337,6 +337,12 @@ def test_killed_at_any_write_it_leaves_nothing_half_written_and_starts_again(cor
     assert len(moments) == 2 and min(moments) >= 10
 
 
+def test_what_a_killed_preparation_left_is_not_in_the_next_store(corpus, store, tmp_path):
+    (tmp_path / '.store.partial' / 'folder').mkdir(parents=True)
+    (tmp_path / '.store.partial' / 'tokenizer.json').write_text('{}')
+    assert contents(prepare(small_config(corpus), tmp_path / 'store', log=quiet).folder) == contents(store.folder)
+
+
 def test_two_processes_that_prepare_the_same_store_take_turns(corpus, tmp_path):
     script = PREPARE.replace("'unigram'", "'bpe'")
     command = [sys.executable, '-c', script, str(corpus), str(tmp_path / 'store'), 'all']

@@ -54,6 +54,8 @@ def folder(tmp_path_factory):
         tfds.builder(name, data_dir=folder, file_format='array_record').download_and_prepare()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv('TFDS_DATA_DIR', str(folder))
+        for builder in (ClozeSpeeches, ClozePairs):  # only what lies there is read
+            patch.setattr(builder, 'download_and_prepare', None)
         yield folder
 
 

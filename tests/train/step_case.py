@@ -30,7 +30,7 @@ def config(rate: float = 0.15, micro_batches: int = 1, dropout: float = 0.0, ste
 
 def cohort(configs: dict[str, Config], seeds=(0,)) -> Cohort:
     """All arms with all seeds in one cohort."""
-    (found,) = cohorts([Replica(arm, seed, each) for seed in seeds for arm, each in configs.items()])
+    (found,) = cohorts([Replica(arm, seed, each) for seed in seeds for arm, each in configs.items()], '')
     return found
 
 

@@ -116,6 +116,10 @@ def test_a_known_neighbour_decides_and_a_masked_one_tells_nothing():
     assert left < 0.05 and both == left
     unigram, left, both = losses([1, 2, 3])  # all three hidden; 30 stands after
     assert left == unigram and both < unigram
+    masked = masked_row([10, 11, 12, 30], [2, 3])  # 11 after 10, with a hidden right neighbour
+    masked.weights_BxM[0, 1] = 0
+    found = counts.losses(masked)
+    assert found['both_loss'] == found['left_loss'] and found['both_loss'][0] < 0.05
 
 
 @settings(deadline=None, max_examples=20)

@@ -1,3 +1,8 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -158,6 +163,29 @@ def test_common_rates_have_the_same_masks_for_all_and_the_own_rate_is_the_arms()
     for arm in ('plain', 'kept'):
         common = values(found, 'loss', own[arm]['eval_rate'])[0]
         assert own[arm]['value'] != pytest.approx(common, rel=1e-4), 'another rule'
+
+
+ON_FOUR_DEVICES = """
+import jax, numpy as np
+from train.evaluate import ReplicaProgram
+from train.sharding import by_replica, make_mesh
+
+weights_R, rows_N = np.arange(4.0, dtype=np.float32), np.arange(11, dtype=np.int32)
+for shape in ((1, 1), (4, 1), (1, 4), (2, 2)):
+    mesh = make_mesh(shape, 4, (4,))
+    program = ReplicaProgram(lambda weight, rows: {'sum': weight + 10.0 * rows}, mesh, batch_size=3)
+    found = program(jax.device_put(weights_R, by_replica(mesh)), rows_N)['sum']
+    assert np.array_equal(found, weights_R[:, None] + 10.0 * rows_N), (shape, found)
+print('equal')
+"""
+
+
+def test_the_devices_change_nothing():
+    env = dict(os.environ, JAX_PLATFORMS='cpu', XLA_FLAGS='--xla_force_host_platform_device_count=4')
+    done = subprocess.run(
+        [sys.executable, '-c', ON_FOUR_DEVICES], env=env, cwd=Path(__file__).parents[2], capture_output=True, text=True
+    )
+    assert done.stdout == 'equal\n', done.stderr
 
 
 @settings(deadline=None)
