@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from data import corpus
-from data.clean import clean, paragraphs
+from data.clean import clean, one_line, paragraphs
 from data.config import DataConfig
 from data.errors import UserError
 from data.huggingface_tokenizer import HuggingFaceTokenizer
@@ -84,7 +84,7 @@ def build(config: DataConfig, folder: Path, log: Callable[[str], None]) -> None:
             **{name: version(name) for name in ('numpy', 'sentencepiece', 'tokenizers')},
         },
     }
-    (folder / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + '\n', encoding='utf-8')
+    (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + '\n', encoding='utf-8')
 
 
 def _collect(config: DataConfig, path: Path, tally: Tally) -> tuple[list[bytes], list[str], list[int]]:
@@ -102,7 +102,7 @@ def _collect(config: DataConfig, path: Path, tally: Tally) -> tuple[list[bytes],
                 continue
             seen.add(digest)
             digests.append(digest)
-            labels.append(document.label)
+            labels.append(one_line(document.label))
             letters.append(len(content))
             file.write(json.dumps(blocks, ensure_ascii=False) + '\n')
     return digests, labels, letters

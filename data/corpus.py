@@ -100,7 +100,7 @@ def _file(path: Path, encoding: str, tally: Tally) -> Iterator[Document]:
         found = _blocks(path, encoding, tally)
     else:
         raise UserError(
-            f'{path}: {kind} files are not read: use .txt, .jsonl (one object with "text" a line), or .gz of them'
+            f'{path}: files of this kind are not read: use .txt, .jsonl (one object with "text" a line), or .gz of them'
         )
     tally.read['files'] += 1
     for document in found:

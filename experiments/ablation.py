@@ -63,6 +63,12 @@ class Ablation:
             raise ValueError(f'seeds is {self.seeds}: use 1 or more')
         same: dict[Config, str] = {}
         for name in names:
+            rates = self.config(name).evaluation.rates
+            if self.primary in ('loss', 'accuracy') and self.primary_rate not in rates:
+                raise ValueError(
+                    f'primary_rate {self.primary_rate:g} is none of evaluation.rates {rates}: arm {name!r} would have '
+                    f'no {self.primary} to compare'
+                )
             twin = same.setdefault(self.config(name), name)
             if twin != name:
                 given = ', '.join(f'--{path}' for path in self.overrides) or 'their changes'

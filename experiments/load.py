@@ -1,4 +1,4 @@
-"""A trained replica, read from a workdir."""
+"""A trained replica out of a workdir."""
 
 from pathlib import Path
 from typing import Any
@@ -12,39 +12,35 @@ from experiments.workdir import read_workdir
 from train.checkpoints import Checkpoints
 from train.config import Config
 from train.program import Program
-from train.sharding import make_mesh
 
 
 def load_replica(workdir: Path, arm: str | None = None, seed: int | None = None) -> tuple[Config, Any, Tokenizer]:
-    """Config, parameters and tokenizer of a replica at its newest complete checkpoint, on one device.
+    """Config, parameters and tokenizer of one replica, from its newest checkpoint.
 
     Args:
-      arm: None: the baseline.
-      seed: None: the arm's first.
+      arm: the baseline if not given.
+      seed: the arm's first if not given.
 
     Raises:
-      UserError: no workdir, no such arm or seed, or no checkpoint yet; the store is gone or was made by another
-        tokenizer.
+      UserError: there is no such arm or seed, or no checkpoint of it yet.
     """
-    held = read_workdir(workdir)
-    cohort_of = {(replica.arm, replica.seed): cohort for cohort in held.cohorts for replica in cohort.replicas}
-    arm = held.record['ablation']['baseline'] if arm is None else arm
-    seeds = sorted(seed for name, seed in cohort_of if name == arm)
+    opened = read_workdir(workdir)
+    arm = opened.record['ablation']['baseline'] if arm is None else arm
+    seeds = [r.seed for cohort in opened.cohorts for r in cohort.replicas if r.arm == arm]
     if not seeds:
-        names = ', '.join(dict.fromkeys(name for name, _ in cohort_of))
-        raise UserError(f'--arm {arm} is not in {workdir}; the arms there are {names or "none"}')
-    seed = seeds[0] if seed is None else seed
+        arms = sorted({r.arm for cohort in opened.cohorts for r in cohort.replicas})
+        raise UserError(f'--arm {arm!r} is not in {workdir}: it has {", ".join(arms)}')
+    seed = min(seeds) if seed is None else seed
     if seed not in seeds:
-        known = ', '.join(map(str, seeds))
-        raise UserError(f'--seed {seed} of arm {arm} is not in {workdir}; the seeds there are {known}')
-    cohort = cohort_of[arm, seed]
-    tokenizer = store_for(cohort.config.data, log=lambda line: None).tokenizer
-    if tokenizer.vocabulary.fingerprint != held.record['tokenizer']:
-        raise UserError(f'{workdir} was trained with another tokenizer than that of the store --data.store now names')
-    program = Program(cohort, tokenizer.vocabulary, make_mesh((1, 1), len(cohort.replicas), (1,)))
-    with Checkpoints(Path(workdir) / 'checkpoints' / cohort.name) as checkpoints:
-        restored = checkpoints.restore(program.abstract_state())
+        raise UserError(f'--seed {seed}: arm {arm!r} of {workdir} has seeds {", ".join(map(str, sorted(seeds)))}')
+    cohort = next(c for c in opened.cohorts if (arm, seed) in [(r.arm, r.seed) for r in c.replicas])
+    index = [(r.arm, r.seed) for r in cohort.replicas].index((arm, seed))
+    config = cohort.replicas[index].config
+    store = store_for(config.data, log=lambda line: None)
+    if store.tokenizer.vocabulary.fingerprint != opened.record['tokenizer']:
+        raise UserError(f'{store.folder} was made by another tokenizer than {workdir}: prepare it again as it was')
+    with Checkpoints(Path(workdir) / 'checkpoints' / cohort.name, keep=1) as checkpoints:
+        restored = checkpoints.restore(Program.of(cohort, store.tokenizer.vocabulary).abstract_state())
     if restored is None:
-        raise UserError(f'{workdir} has no checkpoint of arm {arm}, seed {seed} yet: train it first')
-    index = next(i for i, each in enumerate(cohort.replicas) if (each.arm, each.seed) == (arm, seed))
-    return cohort.replicas[index].config, jax.tree.map(lambda leaf: leaf[index], restored[1].params), tokenizer
+        raise UserError(f'{workdir} has no checkpoint of arm {arm!r}, seed {seed} yet')
+    return config, jax.tree.map(lambda leaf: leaf[index], restored[1].params), store.tokenizer

@@ -1,6 +1,7 @@
 """What came out of the comparison that was fixed beforehand, and every difference with its tests."""
 
 from experiments.reporting import comparisons
+from experiments.reporting.controls import shown_controls
 from experiments.reporting.document import Figure, Section, Table
 from experiments.reporting.power import POWER, seeds_needed, smallest_difference
 from experiments.reporting.results import Measure, Results
@@ -39,8 +40,9 @@ def outcome_section(results: Results) -> Section:
 def missing(results: Results) -> list[str]:
     """What is left out of the figures, and why."""
     lines = []
-    if results.failed:
-        replicas = [f'arm {arm}, seed {seed} (at step {step})' for (arm, seed), step in sorted(results.failed.items())]
+    failed = [(arm, seed, step) for (arm, seed), step in sorted(results.failed.items()) if arm in results.arms]
+    if failed:
+        replicas = [f'arm {arm}, seed {seed} (at step {step})' for arm, seed, step in failed]
         lines.append(
             f'Failed, and left out of every figure: {"; ".join(replicas)}. Their loss or gradients were not finite and '
             'they stood still from there on. What is left flatters an arm that fails for some seeds.'
@@ -102,7 +104,7 @@ def difference_section(results: Results) -> Section:
     return Section(
         f'Differences from arm {baseline} in {measure_name(measure)}',
         [
-            *([_difference_figure(baseline)] if comparisons.any_difference(found) else []),
+            *([_difference_figure(results)] if comparisons.any_difference(found) else []),
             f'Arm less baseline in {unit_of(measure.metric).difference_unit}, with the 95% interval. Fixed beforehand: '
             f'the primary measure is {measure_name(measure)}, and {counts} counts; its p is corrected over the '
             f'{counted_number(len(found), "arm")} by Holm’s method. The other test stands beside it for comparison. '
@@ -119,12 +121,14 @@ def difference_section(results: Results) -> Section:
     )
 
 
-def _difference_figure(baseline: str) -> Figure:
+def _difference_figure(results: Results) -> Figure:
+    baseline = results.arms[results.baseline]
     return Figure(
         DIFFERENCES_PNG,
         f'Differences of each arm from {baseline}, with 95% intervals',
         f'Mean differences from arm {baseline} with 95% intervals, one panel an evaluation rate. Black: the test that '
-        'counts; grey: the other one.',
+        'counts; grey: the other one.'
+        + (' Diamonds: A/A controls, each less its twin, one a seed.' if shown_controls(results) else ''),
     )
 
 

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from experiments.reporting import comparisons
+from experiments.reporting.controls import control_differences, shown_controls
 from experiments.reporting.differences import DIFFERENCES_PNG, PAIRS_PNG
 from experiments.reporting.results import Measure, Results
 from experiments.reporting.sections import CURVES_PNG
@@ -38,12 +39,14 @@ def write_figures(results: Results, folder: Path) -> None:
 
 
 def differences_figure(results: Results) -> Figure | None:
-    """Each arm's difference from the baseline with both intervals, one panel an evaluation rate."""
+    """Each arm's difference from the baseline with both intervals, then controls; one panel an evaluation rate."""
     if not comparisons.any_difference(comparisons.differences(results, results.primary)):
         return None
     measures = [m for m in results.measures if m.metric == results.primary.metric]
     others = [arm for arm in results.arms if arm != results.ablation['baseline']]
-    figure = Figure(figsize=(WIDTH, 1.35 + 0.42 * len(others)), layout='constrained')
+    controls = shown_controls(results)
+    names = [_literal(name) for name in (*others, *controls)]
+    figure = Figure(figsize=(WIDTH, 1.35 + 0.42 * len(names)), layout='constrained')
     axes = figure.subplots(1, len(measures), sharex=True, sharey=True, squeeze=False)[0]
     unit = unit_of(results.primary.metric)
     for axis, measure in zip(axes, measures, strict=True):
@@ -51,10 +54,13 @@ def differences_figure(results: Results) -> Figure | None:
             other = comparison.welch if comparison.counts == 'paired' else comparison.paired
             _interval(axis, comparison.counting, place, unit.scale, INK, 1.0)
             _interval(axis, other, place + 0.24, unit.scale, GREY, 0.75)
+        for place, name in enumerate(controls, len(others)):
+            chance = control_differences(results, measure, name) * unit.scale
+            axis.plot(chance, [place] * len(chance), 'D', markersize=4.5, color=INK, markerfacecolor='white')
         axis.axvline(0, color=GREY, linewidth=0.8, zorder=0)
         axis.set_title(_panel_title(results, measure), fontsize=9, color=INK)
-        axis.set_yticks(range(len(others)), [_literal(arm) for arm in others])
-        axis.set_ylim(len(others) - 0.4, -0.55)
+        axis.set_yticks(range(len(names)), names)
+        axis.set_ylim(len(names) - 0.4, -0.55)
         axis.xaxis.set_major_locator(MaxNLocator(4))
         axis.tick_params(axis='y', length=0)
         _plain(axis, ('bottom',))

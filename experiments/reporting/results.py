@@ -9,6 +9,7 @@ import numpy as np
 
 from experiments.reporting.pooling import check_poolable
 from experiments.reporting.records import Row, read_records
+from train.cohort import CONTROL
 
 COSTS = ('flops', 'tokens', 'targets')
 ORDER = ('loss', 'accuracy', 'own_loss', 'own_accuracy', 'likelihood', 'probe')
@@ -40,25 +41,32 @@ class Results:
         self.workdirs = [part.workdir for part in parts]
         self.config: dict = parts[0].config
         self.ablation: dict = self.config['ablation']
-        known = {replica for part in parts for replica in part.replicas}
-        self.failed = {replica: step for part in parts for replica, step in part.failed.items() if replica in known}
-        self.runs = [part.runs for part in parts]
-        """One list of 'run' records a workdir."""
-        self.not_finite = [text for part in parts for text in part.not_finite]
-        self.programs = {
+        planned = {
             (arm, seed): (number, cohort['name'])
             for number, part in enumerate(parts)
             for cohort in part.config['cohorts']
             for arm, seed in cohort['replicas']
-            if arm in self.arms
         }
-        """(arm, seed) of every planned replica -> the compiled program that trains it."""
+        self.programs = {replica: program for replica, program in planned.items() if replica[0] in self.arms}
+        """(arm, seed) of every planned replica of an arm -> the compiled program that trains it."""
+        controls = [
+            replica for replica in planned if replica[0] not in self.arms and self._arm(replica[0]) in self.arms
+        ]
+        self.controls = {
+            (name, seed): self._arm(name)
+            for name, seed in sorted(controls, key=lambda control: (self._place(control[0]), control[1]))
+        }
+        """(name, seed) of every planned A/A control of an arm -> the arm, its twin."""
+        known = {replica for part in parts for replica in part.replicas} | self.controls.keys()
+        self.failed = {replica: step for part in parts for replica, step in part.failed.items() if replica in known}
+        """(arm, seed) of every failed replica, controls too -> the step from which it stood still."""
+        self.runs = [part.runs for part in parts]
+        """One list of 'run' records a workdir."""
+        self.not_finite = [text for part in parts for text in part.not_finite]
         rows = {row[:-1]: row for part in parts for row in part.rows}.values()
         self.rows = sorted((row for row in rows if not row.arm or (row.arm, row.seed) in known), key=self._order)
-        """All figures of the arms, of failed replicas too; those of tuning are left out."""
-        self.examples = [
-            example for part in parts for example in part.examples if (example['arm'], example['seed']) in known
-        ]
+        """All figures of the arms and their controls, of failed replicas too; those of tuning are left out."""
+        self.examples = [example for part in parts for example in part.examples if example['arm'] in self.arms]
 
     @property
     def arms(self) -> list[str]:
@@ -79,7 +87,8 @@ class Results:
     @cached_property
     def seeds(self) -> list[int]:
         """Seeds of which there is any figure or failure, in order."""
-        return sorted({row.seed for row in self.rows if row.arm} | {seed for _, seed in self.failed})
+        replicas = {(row.arm, row.seed) for row in self.rows} | self.failed.keys()
+        return sorted({seed for arm, seed in replicas if arm in self.arms})
 
     @cached_property
     def finished(self) -> set[tuple[str, int]]:
@@ -89,17 +98,22 @@ class Results:
     @cached_property
     def measures(self) -> list[Measure]:
         """What was measured at the end of training, costs apart."""
-        return sorted({measure for measure, _, _ in self._final if measure.metric not in COSTS}, key=_measure_order)
+        found = {measure for measure, arm, _ in self._final if measure.metric not in COSTS and arm in self.arms}
+        return sorted(found, key=_measure_order)
 
     def rates(self, metric: str) -> list[float]:
         """Evaluation rates of a metric."""
         return [measure.eval_rate for measure in self.measures if measure.metric == metric]
 
     def values(self, measure: Measure) -> np.ndarray:
-        """Float64 [arms, seeds]; NaN where there is no figure. Several fine-tuning seeds of a replica are averaged."""
-        return np.array(
-            [[np.mean(self._final.get((measure, arm, seed), np.nan)) for seed in self.seeds] for arm in self.arms]
-        ).reshape(len(self.arms), len(self.seeds))
+        """Float64 [arms, seeds]; NaN where there is no figure."""
+        return np.array([[self.value(measure, arm, seed) for seed in self.seeds] for arm in self.arms]).reshape(
+            len(self.arms), len(self.seeds)
+        )
+
+    def value(self, measure: Measure, arm: str, seed: int) -> float:
+        """Of one replica, a control too; NaN if there is no figure. Several fine-tuning seeds are averaged."""
+        return float(np.mean(self._final.get((measure, arm, seed), np.nan)))
 
     def own(self, metric: str) -> tuple[np.ndarray, list[float | None]]:
         """A metric at each arm's own rate: values [arms, seeds], and the rates."""
@@ -134,8 +148,8 @@ class Results:
         return steps, np.array(values).reshape(len(steps), len(self.seeds))
 
     def steps(self, arm: str) -> int:
-        """Updates of a whole run of this arm."""
-        return sum(stage['steps'] for stage in self.config['configs'][arm]['stages'])
+        """Updates of a whole run of this arm, or of a control's."""
+        return sum(stage['steps'] for stage in self.config['configs'][self._arm(arm)]['stages'])
 
     def csv_rows(self) -> list[Row]:
         """The rows of results.csv: figures of sound replicas, and one row `failed` for each that is not."""
@@ -161,10 +175,19 @@ class Results:
     def _at_end(self, row: Row) -> bool:
         return row.ft_seed is not None or row.step is None or row.step >= self.steps(row.arm)
 
+    def _arm(self, name: str) -> str:
+        """The arm of this name, or the twin of the control of this name."""
+        return name if name in self.arms else name.removesuffix(CONTROL)
+
+    def _place(self, name: str) -> int:
+        """Baselines by counting come first, then the arms, then their controls."""
+        if not name:
+            return -1
+        return self.arms.index(self._arm(name)) + len(self.arms) * (name not in self.arms)
+
     def _order(self, row: Row) -> tuple:
-        arm = self.arms.index(row.arm) if row.arm else -1
         numbers = [-1 if number is None else number for number in (row.seed, row.step, row.ft_seed)]
-        return (arm, *numbers, _measure_order(Measure(row.metric, row.eval_rate, row.task)))
+        return (self._place(row.arm), *numbers, _measure_order(Measure(row.metric, row.eval_rate, row.task)))
 
 
 def _measure_order(measure: Measure) -> tuple:

@@ -1,6 +1,7 @@
 """The report from top to bottom."""
 
 from experiments.reporting import comparisons
+from experiments.reporting.controls import controls_section
 from experiments.reporting.costs import cost_section
 from experiments.reporting.differences import difference_section, outcome_section, pairs_section, secondary_section
 from experiments.reporting.document import Figure, Section, Table
@@ -29,6 +30,7 @@ def all_sections(results: Results) -> list[Section]:
         outcome_section,
         loss_section,
         difference_section,
+        controls_section,
         pairs_section,
         accuracy_section,
         measures_section,

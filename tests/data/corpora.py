@@ -42,3 +42,12 @@ def split_of(tokens) -> Split:
     tokens = np.asarray(tokens, np.uint16)
     ends = np.array([0, len(tokens)])
     return Split(tokens, ends, ends, [''])
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every file of a store, by name."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def quiet(line: str) -> None:
+    """A log that goes nowhere."""

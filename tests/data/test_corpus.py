@@ -89,7 +89,7 @@ def test_a_character_cut_off_by_the_end_is_left_out_and_counted(tmp_path):
         ('a.txt', b'text', 'base64', '--encoding base64: Python knows no such text encoding'),
         ('a.txt.gz', b'not gzip', 'utf-8', 'a.txt.gz: not a whole gzip file'),
         ('a.txt.gz', gzip.compress(b'text' * 1000)[:-12], 'utf-8', 'a.txt.gz: not a whole gzip file'),
-        ('a.json', b'[]', 'utf-8', 'a.json: .json files are not read: use .txt, .jsonl'),
+        ('a.json', b'[]', 'utf-8', 'a.json: files of this kind are not read: use .txt, .jsonl'),
     ],
 )
 def test_files_that_cannot_be_read_are_named_in_one_line(tmp_path, name, content, encoding, message):

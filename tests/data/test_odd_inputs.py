@@ -6,7 +6,7 @@ import pytest
 
 from data.errors import UserError
 from data.prepare import prepare
-from tests.data.corpora import small_config
+from tests.data.corpora import quiet, small_config
 
 ODD = Path(__file__).resolve().parents[3] / 'shared' / 'data' / 'odd'
 
@@ -20,10 +20,10 @@ PREPARED = {
     'udhr.jsonl.gz': 'read 1 file, 388 lines, 388 documents; dropped 1 (empty documents 1)',
 }
 REFUSED = {
-    'blns.LICENSE': '.LICENSE files are not read',
-    'blns.json': '.json files are not read',
+    'blns.LICENSE': 'files of this kind are not read',
+    'blns.json': 'files of this kind are not read',
     'empty.txt': 'no document with text',
-    'mediawiki-dump.xml.bz2': '.bz2 files are not read',
+    'mediawiki-dump.xml.bz2': 'files of this kind are not read',
     'one_long_line.txt': 'one document with text',
     'only_bom.txt': 'no document with text',
     'only_newlines.txt': 'no document with text',
@@ -85,7 +85,7 @@ def test_other_encodings_are_refused_until_they_are_named(name, tmp_path):
 
 def test_the_same_articles_in_two_encodings_make_the_same_tokens(tmp_path):
     stores = [
-        prepare(small_config(ODD / name, encoding=encoding), tmp_path / name, log=lambda line: None)
+        prepare(small_config(ODD / name, encoding=encoding), tmp_path / name, log=quiet)
         for name, encoding in (('bom_crlf.txt', 'utf-8'), ('utf16le_bom.txt', 'utf-16'))
     ]
     assert stores[0].manifest['splits'] == stores[1].manifest['splits']
@@ -93,4 +93,4 @@ def test_the_same_articles_in_two_encodings_make_the_same_tokens(tmp_path):
 
 
 def test_the_whole_folder_at_once_is_refused_by_the_first_file_that_is_not_text(tmp_path):
-    assert 'files are not read' in outcome(ODD / '*', tmp_path / 'store')
+    assert 'files of this kind are not read' in outcome(ODD / '*', tmp_path / 'store')

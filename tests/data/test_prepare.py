@@ -1,11 +1,8 @@
-"""Preparation: what the store holds, when it is made anew, and that it is there whole or not at all."""
+"""Preparation: what the store holds, and when it is made anew or refused."""
 
 import dataclasses
 import json
-import os
 import shutil
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -14,23 +11,7 @@ from data.clean import clean, one_line, paragraphs
 from data.errors import UserError
 from data.prepare import default_folder, prepare, store_for
 from data.store import open_store
-from tests.data.corpora import small_config, speeches, write_jsonl
-
-
-def quiet(line):
-    pass
-
-
-@pytest.fixture(scope='module')
-def corpus(tmp_path_factory):
-    records = [{'text': text, 'label': f'half {number // 8}'} for number, text in enumerate(speeches(16))]
-    records[3:3] = [{'text': '  '}, {'text': records[0]['text'].replace(' ', '  ')}, {'no text': 1}, {'text': '\u200b'}]
-    return write_jsonl(tmp_path_factory.mktemp('corpus') / 'speeches.jsonl', records)
-
-
-@pytest.fixture(scope='module')
-def store(corpus, tmp_path_factory):
-    return prepare(small_config(corpus), tmp_path_factory.mktemp('stores') / 'store', log=quiet)
+from tests.data.corpora import quiet, small_config, speeches, write_jsonl
 
 
 def documents_of(split):
@@ -242,114 +223,8 @@ def test_folders_that_cannot_hold_a_store(corpus, tmp_path):
     assert (tmp_path / 'full' / 'thesis.tex').read_text() == (tmp_path / 'file').read_text() == 'mine'
 
 
-# Prepares with the machine's CPUs or one of them.
-PREPARE = """
-import os, sys
-if sys.argv[3] == 'one':
-    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-from data.prepare import prepare
-from tests.data.corpora import small_config
-prepare(small_config(sys.argv[1], tokenizer='unigram'), sys.argv[2])
-"""
-
-
-def run_script(script, *arguments):
-    environment = {**os.environ, 'PYTHONPATH': os.getcwd()}
-    command = [sys.executable, '-c', script, *map(str, arguments)]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
-
-
-def contents(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-def test_the_store_is_bit_identical_whatever_the_thread_count_and_the_path(corpus, tmp_path):
-    stores = []
-    for cpus, folder in (('one', tmp_path / 'here'), ('all', tmp_path / 'a' / 'longer' / 'path')):
-        folder.mkdir(parents=True)
-        shutil.copy(corpus, folder)
-        ran = run_script(PREPARE, folder / corpus.name, folder / 'store', cpus)
-        assert (ran.returncode, ran.stderr) == (0, '') and len(ran.stdout.splitlines()) == 2
-        stores.append(contents(folder / 'store'))
-        manifest = json.loads(stores[-1].pop('manifest.json'))
-        assert manifest['options'].pop('corpus') == f'files:{folder / corpus.name}'
-        stores[-1]['manifest'] = manifest
-        assert not any(str(folder).encode() in value for name, value in stores[-1].items() if name != 'manifest')
-    assert stores[0] == stores[1]
-
-
-# Kills itself at each of its writes in turn: the n-th file opened for writing, renamed or removed, for every n.
-KILL = """
-import os, signal, sys
-from pathlib import Path
-from data.prepare import prepare
-from data.store import open_store
-from tests.data.corpora import small_config
-
-config, old, root = small_config(sys.argv[1]), small_config(sys.argv[1], vocab_size=350), Path(sys.argv[2])
-reference = prepare(config, root / 'reference').folder
-
-def contents(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
-
-def killed(moment, out, overwrite):
-    child = os.fork()
-    if child == 0:
-        seen = 0
-        def hook(event, arguments):
-            nonlocal seen
-            writes = event == 'open' and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR)
-            if writes or event in ('os.mkdir', 'os.rename', 'os.remove', 'os.rmdir', 'shutil.rmtree'):
-                seen += 1
-                if seen > moment:
-                    os.kill(os.getpid(), signal.SIGKILL)
-        sys.addaudithook(hook)
-        prepare(config, out, overwrite, log=lambda line: None)
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-
-for overwrite in (False, True):
-    moment = 0
-    while True:
-        out = root / f'{overwrite}{moment}' / 'store'
-        out.parent.mkdir()
-        before = contents(prepare(old, out, log=lambda line: None).folder) if overwrite else None
-        if not killed(moment, out, overwrite):
-            break
-        if out.exists():
-            open_store(out)
-            assert contents(out) in (before, contents(reference)), moment
-        else:
-            left = {path.name for path in out.parent.iterdir()}
-            assert left <= {'.store.partial', '.store.replaced'}, left
-        prepare(config, out, overwrite, log=lambda line: None)
-        assert contents(out) == contents(reference)
-        assert [path.name for path in out.parent.iterdir() if path.name != '.store.replaced'] == ['store']
-        moment += 1
-    print(overwrite, moment)
-"""
-
-
-def test_killed_at_any_write_it_leaves_nothing_half_written_and_starts_again(corpus, tmp_path):
-    ran = run_script(KILL, corpus, tmp_path)
-    assert ran.returncode == 0, ran.stderr
-    moments = [int(line.split()[1]) for line in ran.stdout.splitlines() if line.startswith(('True', 'False'))]
-    assert len(moments) == 2 and min(moments) >= 10
-
-
-def test_what_a_killed_preparation_left_is_not_in_the_next_store(corpus, store, tmp_path):
-    (tmp_path / '.store.partial' / 'folder').mkdir(parents=True)
-    (tmp_path / '.store.partial' / 'tokenizer.json').write_text('{}')
-    assert contents(prepare(small_config(corpus), tmp_path / 'store', log=quiet).folder) == contents(store.folder)
-
-
-def test_two_processes_that_prepare_the_same_store_take_turns(corpus, tmp_path):
-    script = PREPARE.replace("'unigram'", "'bpe'")
-    command = [sys.executable, '-c', script, str(corpus), str(tmp_path / 'store'), 'all']
-    environment = {**os.environ, 'PYTHONPATH': os.getcwd()}
-    both = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    outputs = [process.communicate(timeout=300)[0] for process in both]
-    assert [process.returncode for process in both] == [0, 0]
-    assert ''.join(outputs).count('training a bpe tokenizer') == 1
-    open_store(tmp_path / 'store')
-    assert [path.name for path in tmp_path.iterdir()] == ['store']
+def test_labels_and_paths_of_any_letters(tmp_path):
+    records = [{'text': text, 'label': '\ud83d\u2028née'} for text in speeches(8)]
+    path = write_jsonl(tmp_path / 'caf\udce9' / 'a.jsonl', records)
+    store = prepare(small_config(path), tmp_path / 'store', log=quiet)
+    assert set(store.train.labels) == {'\ufffd née'}

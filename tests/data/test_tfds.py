@@ -9,7 +9,7 @@ from data.corpus import documents
 from data.errors import UserError
 from data.prepare import prepare
 from data.tally import Tally
-from tests.data.corpora import small_config, speeches
+from tests.data.corpora import quiet, small_config, speeches
 
 
 class ClozeSpeeches(tfds.core.GeneratorBasedBuilder):
@@ -82,7 +82,7 @@ def test_documents_of_a_data_set_its_splits_and_its_versions(folder):
 
 def test_a_store_of_a_data_set(folder, tmp_path):
     config = small_config('', corpus='tfds:cloze_speeches')
-    store = prepare(config, tmp_path / 'store', log=lambda line: None)
+    store = prepare(config, tmp_path / 'store', log=quiet)
     assert store.manifest['counts']['read'] == {'documents': 20}
     assert (
         store.manifest['options']['corpus'] == 'tfds:cloze_speeches' and store.manifest['options']['encoding'] is None

@@ -61,7 +61,7 @@ def test_a_label_in_the_features_is_found_and_an_absent_one_is_not():
 
 
 def test_majority_is_the_commonest_label_of_the_learning_side():
-    label_P = np.array(['a', 'a', 'b', 'b', 'b', 'a', 'b', 'b'])
+    label_P = np.array(['a', 'b', 'b', 'b', 'a', 'a', 'a', 'a'])
     assert majority(label_P, np.array([0, 0, 0, 1, 1, 1, 1, 1], bool)) == 20
 
 

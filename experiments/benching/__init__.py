@@ -1,0 +1,1 @@
+"""What `experiments.bench` times, one figure a file."""
