@@ -117,9 +117,10 @@ def _left_out(results: Results) -> list[str]:
 
 def _table(results: Results, controls: list[str]) -> Table:
     twins, baseline, seeds = _twins(results), results.ablation['baseline'], _seeds(results)
+    unit = unit_of(results.primary.metric).difference_unit
     pairs = [(name, twins[name]) for name in controls] + [(arm, baseline) for arm in _others(results)]
     columns = ['difference', *(f'seed {seed}' for seed in seeds), *(['mean', 'range'] if len(seeds) > 1 else [])]
-    caption = f'{measure_name(results.primary)} at the seeds of the controls, {unit_of(results.primary.metric).difference_unit}'
+    caption = f'{measure_name(results.primary)} at the seeds of the controls, {unit}'.rstrip(', ')
     rows = [_row(results, arm, other) for arm, other in pairs]
     return Table(caption[0].upper() + caption[1:], columns, rows, len(controls), brief=True)
 

@@ -93,6 +93,22 @@ def make_records(arms: list[str], seeds, losses=None, own=None) -> list[dict]:
     return records + [{**run, 'event': 'trained', 'seconds': 198.0}, {**run, 'event': 'end', 'seconds': 252.4}]
 
 
+def with_controls(config: dict, records: list[dict], twins: list[tuple[str, int]]) -> tuple[dict, list[dict]]:
+    """The same with an A/A control of each (arm, seed): its twin's records, each figure moved by chance."""
+    config, random = copy.deepcopy(config), np.random.default_rng(11)
+    added = []
+    for arm, seed in twins:
+        name = f'{arm} (A/A)'
+        config['configs'][name] = copy.deepcopy(config['configs'][arm])
+        config['configs'][name]['masking']['noise'] += 1
+        config['cohorts'][-1]['replicas'].append([name, seed])
+        for record in records:
+            if (record.get('arm'), record.get('seed')) == (arm, seed):
+                moved = {'value': record['value'] + random.normal(0, 0.03)} if record['kind'] == 'figure' else {}
+                added.append({**record, 'arm': name, **moved})
+    return config, records + added
+
+
 def example(arm, seed, rate, sentence, random) -> dict:
     text = ['▁The', '▁state', '▁of', '▁the', '▁Un', 'ion', '▁is', '▁<strong>', '▁and', '▁our', '▁people', '▁have']
     text += ['▁never', '▁been', '▁more', '▁hope', 'ful', '.']

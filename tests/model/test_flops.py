@@ -1,0 +1,30 @@
+"""The analytic count against XLA's, which takes a loop's body once: so on unrolled layers."""
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from model import mlm
+from model.config import SIZES, ModelConfig
+from model.flops import forward_flops
+
+
+@pytest.mark.parametrize(('size', 'length', 'targets'), [('tiny', 128, 24), ('mini', 64, 32), ('mini', 512, 208)])
+def test_count_agrees_with_xla_on_an_unrolled_pass(size, length, targets):
+    config = ModelConfig(**SIZES[size], vocab_size=1000, scan_layers=False, dropout=0.0, attention_dropout=0.0)
+    params = jax.eval_shape(lambda: mlm.init(jax.random.key(0), config))
+    tokens_BxL = jax.ShapeDtypeStruct((4, length), jnp.int32)
+
+    def forward(params, tokens_BxL):
+        hidden_BxLxD = mlm.encode(params, config, tokens_BxL, jnp.ones_like(tokens_BxL))
+        return mlm.predict(params, config, hidden_BxLxD[:, :targets]).sum()
+
+    xla = jax.jit(forward).lower(params, tokens_BxL).compile().cost_analysis()['flops']
+    assert forward_flops(config, 4, length, targets) == pytest.approx(xla, rel=0.1)
+
+
+def test_base_costs_what_its_parameters_say():
+    # 6 x parameters x tokens for training, the embeddings (looked up) and attention's products apart.
+    config = ModelConfig(**SIZES['base'], vocab_size=30_522)
+    layers = 12 * (4 * 768 * 768 + 2 * 768 * 3072)
+    assert 3 * forward_flops(config, 1, 128, 0) == 6 * layers * 128 + 3 * 12 * 4 * 128 * 128 * 768
