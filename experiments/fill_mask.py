@@ -116,9 +116,13 @@ def _encode_after_mask(tokenizer: Tokenizer, part: str) -> np.ndarray:
 def _guess(tokenizer: Tokenizer, tokens: np.ndarray, position: int, id_: int, probability: float) -> Guess:
     filled = tokens[1:-1].copy()
     filled[position - 1] = id_
-    runs = np.split(filled, np.flatnonzero(filled == tokenizer.vocabulary.mask))
-    texts = [tokenizer.decode(run[run != tokenizer.vocabulary.mask]) for run in runs]
-    return Guess(tokenizer.pieces([id_])[0], float(probability), f' {MASK} '.join(texts).strip())
+    first, *others = np.split(filled, np.flatnonzero(filled == tokenizer.vocabulary.mask))
+    shown = tokenizer.decode(first)
+    for run in others:
+        after = run[1:]  # past the mask
+        space = ' ' if len(after) and tokenizer.starts_word[after[0]] else ''
+        shown += f' {MASK}{space}{tokenizer.decode(after)}'
+    return Guess(tokenizer.pieces([id_])[0], float(probability), shown.strip())
 
 
 if __name__ == '__main__':

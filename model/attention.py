@@ -1,6 +1,6 @@
 """Self-attention: who may attend to whom, and the layer."""
 
-import math
+from functools import partial
 from typing import Literal
 
 import jax
@@ -16,37 +16,77 @@ from model.rotary import rotate
 NEVER = -1e30
 
 
-def attention_mask(document_ids_BxL: jax.Array, attend: Literal['row', 'document']) -> jax.Array:
+def attention_mask(
+    document_ids_BxL: jax.Array, attend: Literal['row', 'document'], positions_BxM: jax.Array | None = None
+) -> jax.Array:
     """Boolean, True where a token may attend: [B, 1, 1, L] (keys) for 'row', [B, 1, L, L] (queries, keys) for 'document'.
 
-    Document id 0 is padding, which no real token attends to.
+    Document id 0 is padding, which no real token attends to. With positions, queries are those alone: [B, 1, M, L].
     """
     if attend == 'row':
         return (document_ids_BxL > 0)[:, None, None, :]
-    return (document_ids_BxL[:, None, :, None] == document_ids_BxL[:, None, None, :])
+    queries = document_ids_BxL if positions_BxM is None else jnp.take_along_axis(document_ids_BxL, positions_BxM, 1)
+    return queries[:, None, :, None] == document_ids_BxL[:, None, None, :]
 
 
+@partial(jax.custom_vjp, nondiff_argnums=(6,))
 def attention(
     query_BxHxLxK: jax.Array,
-    key_BxHxLxK: jax.Array,
-    value_BxHxLxK: jax.Array,
+    key_BxHxKxL: jax.Array,
+    value_BxHxKxL: jax.Array,
     mask_Bx1xLxL: jax.Array,
     seed_3: jax.Array | None,
+    positions_BxL: jax.Array | None,
     rate: float,
 ) -> jax.Array:
-    """Scaled dot-product attention (Vaswani et al. 2017, Section 3.2.1), its softmax in float32.
+    """Scaled dot-product attention (Vaswani et al. 2017, Section 3.2.1), its softmax in float32; [B, H, L, K].
+
+    Keys and values have their last two axes swapped, so that no product, forward or backward, contracts over the first
+    of the last two axes of an array of [L, L]: that takes three times as long on a CPU. Its own gradient keeps the
+    weights before dropout in the compute type, and draws the noise again.
+
+    Queries may be fewer than keys and values.
 
     Args:
       mask_Bx1xLxL: True where a query (third axis, or 1) may attend to a key.
       seed_3: noise for dropping attention weights at `rate`; None: none is dropped.
+      positions_BxL: where the queries stand in the row, for that noise; None: at 0 to L - 1.
     """
-    scores_BxHxLxM = jnp.einsum(
-        'bhlk,bhmk->bhlm', query_BxHxLxK, key_BxHxLxK, preferred_element_type=jnp.float32
-    ) / math.sqrt(query_BxHxLxK.shape[-1])
-    weights_BxHxLxM = jax.nn.softmax(jnp.where(mask_Bx1xLxL, scores_BxHxLxM, NEVER), axis=-1)
-    if seed_3 is not None:
-        weights_BxHxLxM = drop(weights_BxHxLxM, seed_3, rate)
-    return jnp.einsum('bhlm,bhmk->bhlk', weights_BxHxLxM.astype(value_BxHxLxK.dtype), value_BxHxLxK)
+    return _forward(query_BxHxLxK, key_BxHxKxL, value_BxHxKxL, mask_Bx1xLxL, seed_3, positions_BxL, rate)[0]
+
+
+def _forward(query, key, value, mask, seed_3, positions, rate):
+    scores = _product('bhlk,bhkm->bhlm', query * query.shape[-1] ** -0.5, key)
+    weights = jax.nn.softmax(jnp.where(mask, scores, NEVER), axis=-1)
+    dropped = _drop(weights, seed_3, rate, positions).astype(value.dtype)
+    mixed = _product('bhlm,bhkm->bhlk', dropped, value).astype(value.dtype)
+    return mixed, (query, key, value, weights.astype(value.dtype), mixed, seed_3, positions)
+
+
+def _backward(rate, residuals, gradient):
+    query, key, value, weights, mixed, seed_3, positions = residuals
+    scale = query.shape[-1] ** -0.5
+    weights32 = weights.astype(jnp.float32)
+    dropped = _drop(weights32, seed_3, rate, positions).astype(value.dtype)
+    to_value = _product('bhlk,bhlm->bhkm', gradient, dropped)
+    to_weights = _drop(_product('bhlk,bhkm->bhlm', gradient, value), seed_3, rate, positions)
+    # The sum over keys of weight times its gradient, without an array of [L, L].
+    along = jnp.sum(gradient.astype(jnp.float32) * mixed.astype(jnp.float32), axis=-1, keepdims=True)
+    to_scores = (weights32 * (to_weights - along)).astype(value.dtype)
+    to_query = _product('bhlm,bhkm->bhlk', to_scores, key) * scale
+    to_key = _product('bhlk,bhlm->bhkm', query * scale, to_scores)
+    return *(a.astype(value.dtype) for a in (to_query, to_key, to_value)), None, None, None
+
+
+attention.defvjp(_forward, _backward)
+
+
+def _product(equation: str, a: jax.Array, b: jax.Array) -> jax.Array:
+    return jnp.einsum(equation, a, b, preferred_element_type=jnp.float32)
+
+
+def _drop(weights: jax.Array, seed_3: jax.Array | None, rate: float, positions: jax.Array | None) -> jax.Array:
+    return weights if seed_3 is None else drop(weights, seed_3, rate, positions)
 
 
 class SelfAttention(nn.Module):
@@ -55,20 +95,31 @@ class SelfAttention(nn.Module):
     config: ModelConfig
 
     @nn.compact
-    def __call__(self, x_BxLxD: jax.Array, mask_Bx1xLxL: jax.Array, seed_3: jax.Array | None) -> jax.Array:
+    def __call__(
+        self,
+        queries_BxMxD: jax.Array,
+        x_BxLxD: jax.Array,
+        mask_Bx1xMxL: jax.Array,
+        seed_3: jax.Array | None,
+        positions_BxM: jax.Array | None,
+    ) -> jax.Array:
+        """States [B, M, D] mixed for the rows `queries` of `x`, which stand at these positions (None: they are all)."""
         config = self.config
         width, heads, head_width = config.width, config.heads, config.head_width
 
-        # Straight to BxHxLxK: on a CPU, products over the last two axes are the fast ones.
-        def project(name: str) -> jax.Array:
+        def project(name: str, inputs: jax.Array, output: str) -> jax.Array:
             shape, axes = (width, heads, head_width), ('embed', 'heads', 'head')
-            return Linear('bld,dhk->bhlk', shape, axes, name=name)(x_BxLxD)
+            return Linear(f'bld,dhk->{output}', shape, axes, name=name)(inputs)
 
-        query_BxHxLxK, key_BxHxLxK, value_BxHxLxK = project('query'), project('key'), project('value')
+        query_BxHxMxK = project('query', queries_BxMxD, 'bhlk')
+        key_BxHxKxL = project('key', x_BxLxD, 'bhkl')
+        value_BxHxKxL = project('value', x_BxLxD, 'bhkl')
         if config.positions == 'rotary':
-            query_BxHxLxK, key_BxHxLxK = rotate(query_BxHxLxK), rotate(key_BxHxLxK)
-        mixed_BxHxLxK = attention(
-            query_BxHxLxK, key_BxHxLxK, value_BxHxLxK, mask_Bx1xLxL, seed_3, config.attention_dropout
+            place_1xL = jnp.arange(x_BxLxD.shape[1])[None]
+            query_BxHxMxK = rotate(query_BxHxMxK, place_1xL if positions_BxM is None else positions_BxM, length_axis=-2)
+            key_BxHxKxL = rotate(key_BxHxKxL, place_1xL, length_axis=-1)
+        mixed_BxHxMxK = attention(
+            query_BxHxMxK, key_BxHxKxL, value_BxHxKxL, mask_Bx1xMxL, seed_3, positions_BxM, config.attention_dropout
         )
         shape, axes = (heads, head_width, width), ('heads', 'head', 'embed')
-        return Linear('bhlk,hkd->bld', shape, axes, name='output')(mixed_BxHxLxK)
+        return Linear('bhlk,hkd->bld', shape, axes, name='output')(mixed_BxHxMxK)

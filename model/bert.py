@@ -75,8 +75,19 @@ class Layer(nn.Module):
     config: ModelConfig
 
     @nn.compact
-    def __call__(self, x_BxLxD: jax.Array, mask_Bx1xLxL: jax.Array, key: jax.Array | None = None) -> jax.Array:
-        """x [B, L, D] -> [B, L, D]; mask as `attention_mask` makes it; key None: nothing is dropped."""
+    def __call__(
+        self,
+        x_BxLxD: jax.Array,
+        mask_Bx1xMxL: jax.Array,
+        key: jax.Array | None = None,
+        positions_BxM: jax.Array | None = None,
+    ) -> jax.Array:
+        """Hidden states [B, L, D], or those at the positions alone, [B, M, D], which take less to compute.
+
+        Args:
+          mask_Bx1xMxL: as `attention_mask` makes it.
+          key: None: nothing is dropped.
+        """
         config = self.config
         keys = [None] * 3 if key is None else jax.random.split(key, 3)
         seed_3 = noise_seed(keys[0]) if key is not None and config.attention_dropout else None
@@ -84,15 +95,20 @@ class Layer(nn.Module):
         feed_forward = FeedForward(config, name='feed_forward')
         attention_norm = LayerNorm(config.norm_epsilon, name='attention_norm')
         feed_forward_norm = LayerNorm(config.norm_epsilon, name='feed_forward_norm')
+
+        def mixed(x_BxLxD: jax.Array) -> jax.Array:
+            y_BxMxD = attention(rows_at(x_BxLxD, positions_BxM), x_BxLxD, mask_Bx1xMxL, seed_3, positions_BxM)
+            return _dropped(y_BxMxD, config.dropout, keys[1], positions_BxM)
+
+        def fed(x_BxMxD: jax.Array) -> jax.Array:
+            return _dropped(feed_forward(x_BxMxD), config.dropout, keys[2], positions_BxM)
+
+        residual_BxMxD = rows_at(x_BxLxD, positions_BxM)
         if config.norm == 'post':
-            y_BxLxD = attention(x_BxLxD, mask_Bx1xLxL, seed_3)
-            x_BxLxD = attention_norm(x_BxLxD + _dropped(y_BxLxD, config.dropout, keys[1]))
-            y_BxLxD = feed_forward(x_BxLxD)
-            return feed_forward_norm(x_BxLxD + _dropped(y_BxLxD, config.dropout, keys[2]))
-        y_BxLxD = attention(attention_norm(x_BxLxD), mask_Bx1xLxL, seed_3)
-        x_BxLxD += _dropped(y_BxLxD, config.dropout, keys[1])
-        y_BxLxD = feed_forward(feed_forward_norm(x_BxLxD))
-        return x_BxLxD + _dropped(y_BxLxD, config.dropout, keys[2])
+            x_BxMxD = attention_norm(residual_BxMxD + mixed(x_BxLxD))
+            return feed_forward_norm(x_BxMxD + fed(x_BxMxD))
+        x_BxMxD = residual_BxMxD + mixed(attention_norm(x_BxLxD))
+        return x_BxMxD + fed(feed_forward_norm(x_BxMxD))
 
 
 class Head(nn.Module):
@@ -126,5 +142,10 @@ class Pooler(nn.Module):
         return jnp.tanh(Linear('bld,de->ble', (width, width), ('embed', 'head_embed'), name='dense')(first_Bx1xD))[:, 0]
 
 
-def _dropped(x: jax.Array, rate: float, key: jax.Array | None) -> jax.Array:
-    return x if key is None or not rate else drop(x, noise_seed(key), rate)
+def rows_at(x_BxLxD: jax.Array, positions_BxM: jax.Array | None) -> jax.Array:
+    """The states [B, M, D] at these positions; None: all."""
+    return x_BxLxD if positions_BxM is None else jnp.take_along_axis(x_BxLxD, positions_BxM[..., None], axis=1)
+
+
+def _dropped(x: jax.Array, rate: float, key: jax.Array | None, positions_BxM: jax.Array | None = None) -> jax.Array:
+    return x if key is None or not rate else drop(x, noise_seed(key), rate, positions_BxM)

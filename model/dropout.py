@@ -6,6 +6,7 @@ mixed in at both ends). So the noise depends on the key and the element's place 
 array is laid out over devices, and no array of noise is ever stored.
 """
 
+import math
 from functools import partial
 
 import jax
@@ -17,23 +18,26 @@ def noise_seed(key: jax.Array) -> jax.Array:
     return jax.random.bits(key, (3,), jnp.uint32)
 
 
-def keep(seed_3: jax.Array, rate: float, shape: tuple[int, ...]) -> jax.Array:
-    """Boolean array: False with probability `rate` (to 1 / 2^32), independently for each element."""
-    rows, columns = shape[:-2], shape[-2:]
-    row = _hash(_places(rows), seed_3[0], seed_3[1])
-    row = row.reshape(rows + (1, 1))
-    place = _places(columns).reshape((1,) * len(rows) + columns)
-    return _hash(place, row, seed_3[2]) >= jnp.uint32(round(rate * 2**32))
+def keep(seed_3: jax.Array, rate: float, shape: tuple[int, ...], positions_BxM: jax.Array | None = None) -> jax.Array:
+    """Boolean array: False with probability `rate` (to 1 / 2^32), independently for each element.
+
+    Args:
+      positions_BxM: the array is [B, ..., M, C] and its rows stand at these places of one of [B, ..., L, C], whose
+        noise they get. None: at 0 to M - 1.
+    """
+    outer, (rows, columns) = shape[:-2], shape[-2:]
+    seed_of_outer = _hash(_places(outer), seed_3[0], seed_3[1]).reshape(outer + (1, 1))
+    if positions_BxM is None:
+        row = jnp.arange(rows, dtype=jnp.uint32).reshape((1,) * len(outer) + (rows, 1))
+    else:
+        row = positions_BxM.astype(jnp.uint32).reshape(shape[:1] + (1,) * (len(outer) - 1) + (rows, 1))
+    column = jnp.arange(columns, dtype=jnp.uint32).reshape((1,) * (len(shape) - 1) + (columns,))
+    return _hash(row * jnp.uint32(columns) + column, seed_of_outer, seed_3[2]) >= jnp.uint32(round(rate * 2**32))
 
 
 def _places(shape: tuple[int, ...]) -> jax.Array:
-    """Row-major numbers of an array's elements, modulo 2^32."""
-    number = jnp.zeros(shape, jnp.uint32)
-    stride = 1
-    for axis in reversed(range(len(shape))):
-        number += jax.lax.broadcasted_iota(jnp.uint32, shape, axis) * jnp.uint32(stride % 2**32)
-        stride *= shape[axis]
-    return number
+    """Row-major numbers of an array's elements."""
+    return jnp.arange(math.prod(shape), dtype=jnp.uint32).reshape(shape)
 
 
 def _hash(x: jax.Array, before: jax.Array, between: jax.Array) -> jax.Array:
@@ -44,17 +48,18 @@ def _hash(x: jax.Array, before: jax.Array, between: jax.Array) -> jax.Array:
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(2,))
-def drop(x: jax.Array, seed_3: jax.Array, rate: float) -> jax.Array:
-    """`x` with a share `rate` of its elements set to 0 and the others divided by 1 - rate."""
-    return jnp.where(keep(seed_3, rate, x.shape), x * (1 / (1 - rate)), 0).astype(x.dtype)
+def drop(x: jax.Array, seed_3: jax.Array, rate: float, positions_BxM: jax.Array | None = None) -> jax.Array:
+    """`x` with a share `rate` of its elements set to 0 and the others divided by 1 - rate; noise as `keep` draws it."""
+    return jnp.where(keep(seed_3, rate, x.shape, positions_BxM), x * (1 / (1 - rate)), 0).astype(x.dtype)
 
 
-def _forward(x, seed_3, rate):
-    return drop(x, seed_3, rate), seed_3
+def _forward(x, seed_3, rate, positions_BxM):
+    return drop(x, seed_3, rate, positions_BxM), (seed_3, positions_BxM)
 
 
-def _backward(rate, seed_3, gradient):
-    return drop(gradient, seed_3, rate), None
+def _backward(rate, noise, gradient):
+    seed_3, positions_BxM = noise
+    return drop(gradient, seed_3, rate, positions_BxM), None, None
 
 
 drop.defvjp(_forward, _backward)

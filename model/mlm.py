@@ -45,34 +45,39 @@ def encode(
     document_ids_BxL: jax.Array,
     type_ids_BxL: jax.Array | None = None,
     key: jax.Array | None = None,
+    positions_BxM: jax.Array | None = None,
 ) -> jax.Array:
-    """Hidden states [B, L, D] in the compute type.
+    """Hidden states in the compute type, [B, L, D], or [B, M, D] where positions are given.
 
     Args:
       document_ids_BxL: which document a token is from, from 1; 0 is padding.
       type_ids_BxL: BERT's token types; None: all 0.
       key: typed key for dropout; None: no dropout.
+      positions_BxM: the tokens whose states are wanted; None: all. The last layer computes no others. The states, the
+        dropout in them too, are those that all tokens' states would have there.
 
     Raises:
       ValueError: rows are longer than config.max_length and positions are learned.
     """
     embeddings_key, layers_key = (None, None) if key is None else jax.random.split(key)
     hidden_BxLxD = Embeddings(config).apply({'params': params['embeddings']}, tokens_BxL, type_ids_BxL, embeddings_key)
-    mask_Bx1xLxL = attention_mask(document_ids_BxL, config.attend)
 
-    def layer(hidden_BxLxD, numbered):
-        number, layer_params = numbered
+    def layer(hidden_BxLxD, number, layer_params, positions_BxM):
+        mask_Bx1xMxL = attention_mask(document_ids_BxL, config.attend, positions_BxM)
         layer_key = None if key is None else jax.random.fold_in(layers_key, number)
-        return Layer(config).apply({'params': layer_params}, hidden_BxLxD, mask_Bx1xLxL, layer_key), None
+        inputs = (hidden_BxLxD, mask_Bx1xMxL, layer_key, positions_BxM)
+        return Layer(config).apply({'params': layer_params}, *inputs)
 
     if config.remat:
         layer = jax.checkpoint(layer, prevent_cse=not config.scan_layers)
+    # Layers that compute all states, and those after them.
+    whole = config.layers - (positions_BxM is not None)
     if config.scan_layers:
-        hidden_BxLxD, _ = jax.lax.scan(layer, hidden_BxLxD, (jnp.arange(config.layers), params['layers']))
-    else:
-        for number in range(config.layers):
-            here = jax.tree.map(lambda leaf, number=number: leaf[number], params['layers'])
-            hidden_BxLxD, _ = layer(hidden_BxLxD, (number, here))
+        stacked = (jnp.arange(whole), jax.tree.map(lambda leaf: leaf[:whole], params['layers']))
+        hidden_BxLxD, _ = jax.lax.scan(lambda hidden, each: (layer(hidden, *each, None), None), hidden_BxLxD, stacked)
+    for number in range(whole if config.scan_layers else 0, config.layers):
+        here = jax.tree.map(lambda leaf, number=number: leaf[number], params['layers'])
+        hidden_BxLxD = layer(hidden_BxLxD, number, here, None if number < whole else positions_BxM)
     if config.norm == 'pre':
         hidden_BxLxD = LayerNorm(config.norm_epsilon).apply({'params': params['final_norm']}, hidden_BxLxD)
     return hidden_BxLxD

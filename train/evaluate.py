@@ -16,6 +16,7 @@ from model import mlm
 from train.cohort import Cohort, Replica
 from train.config import Config, MaskingConfig
 from train.masking import Masked, document_ids, mask_rows
+from train.objectives import judged
 from train.rates import UNITS, rate_at, rate_units, target_slots
 from train.replicas import over_replicas
 from train.settings import Settings, settings_at
@@ -217,10 +218,4 @@ def target_log_probs(params: Any, config: Config, masked: Masked, document_ids_B
     hidden_BxLxD = mlm.encode(params, config.model, masked.inputs_BxL, document_ids_BxL)
     hidden_BxMxD = jnp.take_along_axis(hidden_BxLxD, masked.positions_BxM[..., None], axis=1)
     logits_BxMxV = mlm.predict(params, config.model, hidden_BxMxD)
-    labels_BxMx1 = masked.labels_BxM[..., None]
-    label_logits_BxMx1 = jnp.take_along_axis(logits_BxMxV, labels_BxMx1, axis=-1)
-    log_probs_BxM = label_logits_BxMx1[..., 0] - jax.nn.logsumexp(logits_BxMxV, axis=-1)
-    # As argmax, the first of equals wins; but argmax itself is ten times as slow on CPU, slower than the softmax.
-    before_BxMxV = jnp.arange(logits_BxMxV.shape[-1])[None, None, :] < labels_BxMx1
-    beaten_BxMxV = (logits_BxMxV > label_logits_BxMx1) | ((logits_BxMxV == label_logits_BxMx1) & before_BxMxV)
-    return log_probs_BxM, ~beaten_BxMxV.any(axis=-1)
+    return judged(logits_BxMxV, masked.labels_BxM)

@@ -67,6 +67,8 @@ def test_the_text_is_shown_with_the_guess_in_place(replica):
     first, second = fill(config, params, tokenizer, f'The {MASK} of the {MASK} is strong.', 1)
     assert first[0].text.startswith('The') and first[0].text.endswith(f'of the {MASK} is strong.')
     assert second[0].text.startswith(f'The {MASK} of the')
+    ends = fill(config, params, tokenizer, f'{MASK} people of the {MASK}.', 1)
+    assert ends[0][0].text.endswith(f'people of the {MASK}.') and ends[1][0].text.startswith(f'{MASK} people of the')
 
 
 def test_command(replica, monkeypatch, capsys):

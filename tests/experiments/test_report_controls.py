@@ -238,3 +238,10 @@ def test_the_picture_has_a_diamond_a_pair(tmp_path):
         assert drawn == {(round(x, 9), y) for x, y in expected}
     names = [label.get_text() for label in picture.axes[0].get_yticklabels()]
     assert names == ['30%', '40%', CONTROL, '40% (A/A)']
+
+
+def test_guesses_are_those_of_arms(tmp_path):
+    config, records = with_controls(make_config(ARMS), make_records(list(ARMS), range(3)), [('15%', 0)])
+    records += [{'kind': 'failed', 'arm': arm, 'seed': 0, 'step': 9} for arm in ARMS]  # the control of seed 0 is sound
+    _, page = make_report(tmp_path, config, records)
+    assert 'from each arm’s replica of seed 1' in page
