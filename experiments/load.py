@@ -6,9 +6,8 @@ from typing import Any
 import jax
 
 from data.errors import UserError
-from data.prepare import store_for
-from data.tokenizer import Tokenizer
-from experiments.workdir import read_workdir
+from data.tokenizer import Tokenizer, load_tokenizer
+from experiments.workdir import TOKENIZER, read_workdir
 from train.checkpoints import Checkpoints
 from train.config import Config
 from train.program import Program
@@ -36,11 +35,11 @@ def load_replica(workdir: Path, arm: str | None = None, seed: int | None = None)
     cohort = next(c for c in opened.cohorts if (arm, seed) in [(r.arm, r.seed) for r in c.replicas])
     index = [(r.arm, r.seed) for r in cohort.replicas].index((arm, seed))
     config = cohort.replicas[index].config
-    store = store_for(config.data, log=lambda line: None)
-    if store.tokenizer.vocabulary.fingerprint != opened.record['tokenizer']:
-        raise UserError(f'{store.folder} was made by another tokenizer than {workdir}: prepare it again as it was')
+    tokenizer = load_tokenizer(Path(workdir) / TOKENIZER)
+    if tokenizer.vocabulary.fingerprint != opened.record['tokenizer']:
+        raise UserError(f'{workdir}/{TOKENIZER} is not the tokenizer that {workdir} was trained with')
     with Checkpoints(Path(workdir) / 'checkpoints' / cohort.name, keep=1) as checkpoints:
-        restored = checkpoints.restore(Program.of(cohort, store.tokenizer.vocabulary).abstract_state())
+        restored = checkpoints.restore(Program.of(cohort, tokenizer.vocabulary).abstract_state())
     if restored is None:
         raise UserError(f'{workdir} has no checkpoint of arm {arm!r}, seed {seed} yet')
-    return config, jax.tree.map(lambda leaf: leaf[index], restored[1].params), store.tokenizer
+    return config, jax.tree.map(lambda leaf: leaf[index], restored[1].params), tokenizer

@@ -49,6 +49,7 @@ def run(ablation: Ablation, scale: str, path: Path, seeds: range, grid: tuning.G
             'grid': grid and {'field': grid.field, 'values': list(grid.values)},
         }
         workdir = workdirs.open_workdir(path, ablation, about)
+        workdir.keep(store.tokenizer)
         study = Study(workdir, store, preemption)
         if grid:
             crossed = grid.crossed(configs)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from data.errors import UserError
+from data.tokenizer import Tokenizer
 from experiments.ablation import Ablation
 from experiments.config_json import from_json
 from train.cohort import Cohort, Replica, cohorts
@@ -18,6 +19,8 @@ MAY_DIFFER = ('run.', 'optimizer.micro_batches', 'data.store', 'evaluation.batch
 """Fields that change no result but by rounding."""
 COMPARISON = ('name', 'claim', 'baseline', 'primary', 'primary_rate', 'comparison', 'all_pairs')
 """What an ablation fixes beforehand."""
+TOKENIZER = 'tokenizer'
+"""Folder of a workdir that holds its tokenizer."""
 
 
 @dataclasses.dataclass
@@ -62,6 +65,11 @@ class Workdir:
             self.record['cohorts'].append(entry)
             self.record['configs'] |= {replica.arm: plain(replica.config) for replica in cohort.replicas}
 
+    def keep(self, tokenizer: Tokenizer) -> None:
+        """Puts the tokenizer into the workdir, which then needs no store to be used."""
+        (self.path / TOKENIZER).mkdir(exist_ok=True)
+        tokenizer.save(self.path / TOKENIZER)
+
     def save(self) -> None:
         """Writes config.json in one step."""
         path = self.path / 'config.json'
@@ -78,11 +86,14 @@ def read_workdir(path: Path) -> Workdir:
     """
     file = Path(path) / 'config.json'
     try:
-        return Workdir(Path(path), json.loads(file.read_text()))
+        record = json.loads(file.read_text())
     except (FileNotFoundError, NotADirectoryError):
         raise UserError(f'{path} is not a workdir: it has no config.json') from None
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise UserError(f'{file} cannot be read: {error}') from None
+    if not isinstance(record, dict) or not {'ablation', 'configs', 'cohorts'} <= record.keys():
+        raise UserError(f'{path} is not a workdir: its config.json is of another kind')
+    return Workdir(Path(path), record)
 
 
 def open_workdir(path: Path, ablation: Ablation, about: dict[str, Any]) -> Workdir:
@@ -103,7 +114,7 @@ def open_workdir(path: Path, ablation: Ablation, about: dict[str, Any]) -> Workd
         found += _differing({'grid': _asked(workdir.record)}, {'grid': _asked(about)}, ('grid',))
         _refuse(path, found)
         return workdir
-    if any(entry.name != '.lock' for entry in Path(path).iterdir()):
+    if any(entry.name not in ('.lock', TOKENIZER) for entry in Path(path).iterdir()):
         raise UserError(f'--workdir {path} is not empty and has no config.json: name another folder')
     return Workdir(Path(path), {'ablation': {**stated, 'arms': {}}, **about, 'configs': {}, 'cohorts': []})
 

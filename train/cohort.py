@@ -65,25 +65,22 @@ def cohorts(replicas: list[Replica], baseline: str, slots: int = 1, first: int =
     """Replicas grouped by structure, in the order in which the structures appear; named by numbers from `first`.
 
     Args:
-      slots: groups of devices along mesh axis `arm`. Where they do not divide a cohort, A/A controls fill it up:
-        replicas of the baseline (or of the cohort's first arm) with other masks. They cost no time.
+      slots: groups of devices along mesh axis `arm`. Where they do not divide a cohort, A/A controls fill it up, at
+        most one for each replica of the baseline (where it is elsewhere, of the cohort): they cost no time.
     """
     groups: dict[tuple[Config, int], list[Replica]] = {}
     for replica in replicas:
         groups.setdefault(structure(replica.config), []).append(replica)
     found = []
     for group in groups.values():
-        missing = -len(group) % _divisor_up_to(len(group), slots)
         twins = [replica for replica in group if replica.arm == baseline] or group
-        found.append(Cohort(str(first + len(found)), (*group, *map(control, twins[:missing]))))
+        side_by_side = max(n for n in range(1, slots + 1) if slots % n == 0 and -len(group) % n <= len(twins))
+        controls = map(control, twins[: -len(group) % side_by_side])
+        found.append(Cohort(str(first + len(found)), (*group, *controls)))
     return found
 
 
 def control(twin: Replica) -> Replica:
-    """The same arm and seed with other masks: what chance alone makes of it."""
-    masking = dataclasses.replace(twin.config.masking, noise=twin.config.masking.noise + 1)
+    """The same arm and seed with other masks, which no arm has: what chance alone makes of it."""
+    masking = dataclasses.replace(twin.config.masking, noise=twin.config.masking.noise + 1_000_000)
     return Replica(f'{twin.arm}{CONTROL}', twin.seed, dataclasses.replace(twin.config, masking=masking))
-
-
-def _divisor_up_to(most: int, number: int) -> int:
-    return max(divisor for divisor in range(1, min(most, number) + 1) if number % divisor == 0)

@@ -1,0 +1,90 @@
+"""What `experiments.convert` does: between a workdir and a folder of `transformers`."""
+
+import json
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+from tokenizers import BertWordPieceTokenizer
+
+from data.errors import UserError
+from data.huggingface_tokenizer import HuggingFaceTokenizer
+from experiments import workdir as workdirs
+from experiments.ablation import Ablation, Arm
+from experiments.load import load_replica
+from model.huggingface import read_bert, write_bert
+from train.checkpoints import Checkpoints
+from train.cohort import Cohort, Replica
+from train.config import Config, Stage
+from train.program import Program
+
+ARM = 'imported'
+
+
+def bring_in(folder: Path, out: Path) -> str:
+    """Makes a workdir of one replica, at step 0, of a BERT that `transformers` saved; returns a line on what came.
+
+    A folder without a head for masked language modelling gets one with new weights.
+
+    Raises:
+      UserError: the folder is no BERT, or its tokenizer does not fit its weights.
+    """
+    model, params = read_bert(folder)
+    tokenizer = _tokenizer(folder)
+    if tokenizer.vocabulary.size > model.vocab_size:
+        raise UserError(f'{folder}: the tokenizer has {tokenizer.vocabulary.size} pieces, the model {model.vocab_size}')
+    stage = Stage(length=model.max_length, batch_size=1, steps=1)
+    replica = Replica(ARM, 0, Config(model=model, stages=(stage,)))
+    cohort = Cohort('0', (replica,))
+    program = Program.of(cohort, tokenizer.vocabulary)
+    state = program.init()
+    new = 'head' not in params
+    known = {name: params[name] for name in state.params if name in params}
+    stacked = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], known)
+    state = state._replace(params={**state.params, **stacked})
+    ablation = Ablation(
+        name=ARM, claim=f'None: the weights of {folder.name}.', base=replica.config, arms=(Arm(ARM),), baseline=ARM
+    )
+    about = {
+        'scale': 'cpu',
+        'command': f'python -m experiments.convert hf:{folder.name}',
+        'tokenizer': tokenizer.vocabulary.fingerprint,
+        'grid': None,
+    }
+    with workdirs.lock(out):
+        workdir = workdirs.open_workdir(out, ablation, about)
+        workdir.record['ablation']['arms'][ARM] = {}
+        workdir.add({ARM: replica.config})
+        workdir.plan([replica], slots=1)
+        workdir.keep(tokenizer)
+        with Checkpoints(out / 'checkpoints' / cohort.name, keep=1) as checkpoints:
+            checkpoints.save(0, state, {'replicas': [[ARM, 0]], 'tokenizer': tokenizer.vocabulary.fingerprint})
+        workdir.save()
+    count = sum(leaf.size for leaf in jax.tree.leaves(known))
+    head = '; the folder has no MLM head, so it got a new one' if new else ''
+    pooler = '; its pooler, which no head here uses, is left out' if 'pooler' in params else ''
+    return f'{out}: {model.layers} layers, width {model.width}, {count:,} parameters{head}{pooler}'
+
+
+def take_out(path: Path, arm: str | None, seed: int | None, folder: Path) -> str:
+    """Writes a replica's weights, config and tokenizer as `transformers` reads them; returns a line on what went.
+
+    Raises:
+      UserError: there is no such replica, or its model has no form there.
+    """
+    config, params, tokenizer = load_replica(path, arm, seed)
+    write_bert(folder, config.model, params, tokenizer.vocabulary.pad)
+    tokenizer.save(folder)
+    return f'{folder}: config.json, model.safetensors and {type(tokenizer).FILE}'
+
+
+def _tokenizer(folder: Path) -> HuggingFaceTokenizer:
+    path = folder / 'tokenizer.json'
+    if path.is_file():
+        return HuggingFaceTokenizer(path.read_bytes(), str(path))
+    path = folder / 'vocab.txt'
+    if not path.is_file():
+        raise UserError(f'{folder} has neither tokenizer.json nor vocab.txt')
+    settings = folder / 'tokenizer_config.json'
+    lowercase = json.loads(settings.read_text()).get('do_lower_case', True) if settings.is_file() else True
+    return HuggingFaceTokenizer(BertWordPieceTokenizer(str(path), lowercase=lowercase).to_str().encode(), str(path))
