@@ -2,8 +2,10 @@
 
 import dataclasses
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
+from experiments.field_types import check_fields
 from train.config import Config
 
 
@@ -54,6 +56,7 @@ class Ablation:
     """Fields given on the command line: they win over the arms' own."""
 
     def __post_init__(self):
+        check_fields(Ablation, {f.name: getattr(self, f.name) for f in dataclasses.fields(self)})
         names = [arm.name for arm in self.arms]
         if len(set(names)) != len(names) or not names:
             raise ValueError(f'arms {names}: give at least one, each with a name of its own')
@@ -71,8 +74,10 @@ class Ablation:
                 )
             twin = same.setdefault(self.config(name), name)
             if twin != name:
-                given = ', '.join(f'--{path}' for path in self.overrides) or 'their changes'
-                raise ValueError(f'arms {twin!r} and {name!r} are the same run: {given} leave no difference')
+                changes = {*self.arm(twin).changes, *self.arm(name).changes}
+                given = [f'--{path}' for path in self.overrides if any(map(partial(_overlap, path), changes))]
+                why = f'{", ".join(given)} overrides what differs' if given else 'their changes leave no difference'
+                raise ValueError(f'arms {twin!r} and {name!r} are the same run: {why}')
 
     def arm(self, name: str) -> Arm:
         for arm in self.arms:
@@ -93,7 +98,7 @@ def changed(config: Config, changes: dict[str, Any]) -> Config:
     """
     for path in changes:
         lookup(config, path)
-    return _changed(config, [(path.split('.'), value) for path, value in changes.items()])
+    return _changed(config, [(path.split('.'), value) for path, value in changes.items()], '')
 
 
 def lookup(config: Any, path: str) -> Any:
@@ -109,18 +114,25 @@ def lookup(config: Any, path: str) -> Any:
     return value
 
 
-def _changed(node: Any, changes: list[tuple[list[str], Any]]) -> Any:
+def _changed(node: Any, changes: list[tuple[list[str], Any]], path: str) -> Any:
     children: dict[str, list] = {}
-    for path, value in changes:
-        if not path:
+    for names, value in changes:
+        if not names:
             return value
-        children.setdefault(path[0], []).append((path[1:], value))
+        children.setdefault(names[0], []).append((names[1:], value))
+
+    def below(name: str, child: Any) -> Any:
+        return _changed(child, children[name], f'{path}.{name}' if path else name)
+
     if isinstance(node, tuple):
-        items = list(node)
-        for name, below in children.items():
-            items[int(name)] = _changed(items[int(name)], below)
-        return tuple(items)
-    return dataclasses.replace(node, **{name: _changed(getattr(node, name), below) for name, below in children.items()})
+        return tuple(below(str(i), item) if str(i) in children else item for i, item in enumerate(node))
+    values = {name: below(name, getattr(node, name)) for name in children}
+    check_fields(type(node), values, path)
+    return dataclasses.replace(node, **values)
+
+
+def _overlap(path: str, other: str) -> bool:
+    return f'{path}.'.startswith(f'{other}.') or f'{other}.'.startswith(f'{path}.')
 
 
 def differences(a: Any, b: Any, path: str = '') -> dict[str, tuple[Any, Any]]:

@@ -62,9 +62,10 @@ def parse(flags: type[T], args: list[str], default: T, prog: str, description: s
 
 def _one_line(box: str, prog: str) -> str:
     """The message in tyro's box, with its first suggestion."""
-    lines = [line.strip('│ ') for line in re.sub(r'\x1b\[[0-9;]*m', '', box).splitlines() if line.startswith('│')]
-    lines = [line for line in lines if line.strip('─ ')]
-    message = lines[0] if lines else 'the command line could not be read'
+    # The box is drawn where the terminal takes UTF-8, else it is a rule of hyphens. Its first line is a title.
+    lines = [line.strip('│╭╮╰╯─ ') for line in re.sub(r'\x1b\[[0-9;]*m', '', box).splitlines()]
+    lines = [line for line in lines if line.strip('-')]
+    message = lines[1] if len(lines) > 1 else 'the command line could not be read'
     if 'Perhaps you meant:' in lines:
         message += f'. Perhaps you meant {lines[lines.index("Perhaps you meant:") + 1]}'
     return f'{message.rstrip(".")}. See {prog} --help'

@@ -35,17 +35,18 @@ def load(path: str, scale: str) -> Ablation:
     if scale not in SCALES:
         raise UserError(f'--scale {scale} is not one of {", ".join(SCALES)}')
     if not Path(path).is_file():
-        raise UserError(
-            f'no config file {path}: name one of {", ".join(sorted(map(str, Path("configs").glob("*.py"))))}'
-        )
+        there = sorted(str(file) for file in Path('configs').glob('*.py') if 'def config(' in file.read_text())
+        raise UserError(f'no config file {path}: name one of {", ".join(there) or "those in configs/"}')
     try:
-        return runpy.run_path(path)['config'](scale)
+        config = runpy.run_path(path).get('config')
+        ablation = config(scale) if callable(config) else None
     except SyntaxError as error:
-        raise UserError(f'{error.filename}, line {error.lineno}: {error.msg}') from None
-    except KeyError as error:
-        raise UserError(f'{path} has no function config(scale): {error} is missing') from None
+        raise UserError(f'{error.filename or path}, line {error.lineno}: {error.msg}') from None
     except Exception as error:  # whatever a user's own file raises, it is named
         raise UserError(f'{path}: {type(error).__name__}: {error}') from None
+    if not isinstance(ablation, Ablation):
+        raise UserError(f'{path}: give it a function config(scale) that returns an Ablation')
+    return ablation
 
 
 def read_command(
@@ -64,7 +65,7 @@ def read_command(
       The ablation with the command line's fields in place, and the flags.
     """
     scale = 'cpu'
-    for flag, value in zip(args, args[1:] + [''], strict=True):
+    for flag, value in zip(args, [*args[1:], ''], strict=False):
         if flag.startswith('--scale'):
             scale = flag.partition('=')[2] or value
     rest = list(args)

@@ -15,7 +15,8 @@ from model.config import ModelConfig
 from model.huggingface import write_bert
 
 SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
-PIECES = [*SPECIAL, *'the state of union is a strong ##er nation congress . , law people'.split()]
+WORDS = 'the state of union is a strong ##er nation congress . , law people'
+PIECES = [*SPECIAL, *WORDS.split()]
 
 
 @pytest.fixture
