@@ -6,7 +6,7 @@ from pathlib import Path
 from experiments import cli
 from experiments.config_file import RunFlags, read_command
 from experiments.devices import prepare
-from experiments.tuning import Grid
+from experiments.tuning import SEED, Grid
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,14 @@ class AblateFlags(RunFlags):
 def main(args: list[str]) -> None:
     """Runs the command."""
     ablation, flags = read_command(args, AblateFlags, 'python -m experiments.ablate', __doc__)
-    if flags.seeds < 0 or flags.first_seed < 0:
-        raise cli.UserError(f'--seeds {flags.seeds} --first_seed {flags.first_seed}: use 0 or more')
-    grid = Grid.parse(flags.grid) if flags.grid else None
     seeds = range(flags.first_seed, flags.first_seed + (flags.seeds or ablation.seeds))
+    if flags.seeds < 0 or seeds.start < 0 or seeds.stop > SEED:
+        raise cli.UserError(
+            f'--seeds {flags.seeds} --first_seed {flags.first_seed}: use 0 or more; seeds end below {SEED}'
+        )
+    grid = Grid.parse(flags.grid) if flags.grid else None
+    if grid:
+        grid.crossed({arm.name: ablation.config(arm.name) for arm in ablation.arms})  # refuses what cannot be
     prepare(flags.config.run, replicas=len(ablation.arms) * len(seeds))
     from experiments import study  # JAX starts here, after its devices are known
 

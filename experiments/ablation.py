@@ -66,6 +66,9 @@ class Ablation:
             raise ValueError(f'seeds is {self.seeds}: use 1 or more')
         same: dict[Config, str] = {}
         for name in names:
+            other = differences(self.config(self.baseline).data, self.config(name).data, 'data')
+            if other:
+                raise ValueError(f'arm {name!r} changes {next(iter(other))}: all arms of an ablation read one corpus')
             rates = self.config(name).evaluation.rates
             if self.primary in ('loss', 'accuracy') and self.primary_rate not in rates:
                 raise ValueError(
@@ -76,8 +79,8 @@ class Ablation:
             if twin != name:
                 changes = {*self.arm(twin).changes, *self.arm(name).changes}
                 given = [f'--{path}' for path in self.overrides if any(map(partial(_overlap, path), changes))]
-                why = f'{", ".join(given)} overrides what differs' if given else 'their changes leave no difference'
-                raise ValueError(f'arms {twin!r} and {name!r} are the same run: {why}')
+                left = ', '.join(given) or 'their changes'
+                raise ValueError(f'arms {twin!r} and {name!r} are the same run: {left} leave no difference')
 
     def arm(self, name: str) -> Arm:
         for arm in self.arms:

@@ -42,6 +42,8 @@ def load(path: str, scale: str) -> Ablation:
         ablation = config(scale) if callable(config) else None
     except SyntaxError as error:
         raise UserError(f'{error.filename or path}, line {error.lineno}: {error.msg}') from None
+    except ValueError as error:
+        raise UserError(f'{path}: {error}') from None
     except Exception as error:  # whatever a user's own file raises, it is named
         raise UserError(f'{path}: {type(error).__name__}: {error}') from None
     if not isinstance(ablation, Ablation):

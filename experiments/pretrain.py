@@ -8,6 +8,7 @@ from experiments import cli
 from experiments.ablation import Ablation
 from experiments.config_file import RunFlags, read_command
 from experiments.devices import prepare
+from experiments.tuning import SEED
 
 
 @dataclass(frozen=True)
@@ -23,14 +24,16 @@ class PretrainFlags(RunFlags):
 def only(ablation: Ablation, flags: PretrainFlags) -> Ablation:
     """The ablation with the one arm that is wanted."""
     name = flags.arm or ablation.baseline
+    if name not in (arms := [arm.name for arm in ablation.arms]):
+        raise cli.UserError(f'--arm {name} is not in this config: its arms are {", ".join(arms)}')
     return dataclasses.replace(ablation, arms=(ablation.arm(name),), baseline=name)
 
 
 def main(args: list[str]) -> None:
     """Runs the command."""
     ablation, flags = read_command(args, PretrainFlags, 'python -m experiments.pretrain', __doc__, narrow=only)
-    if flags.seed < 0:
-        raise cli.UserError(f'--seed {flags.seed}: use 0 or more')
+    if not 0 <= flags.seed < SEED:
+        raise cli.UserError(f'--seed {flags.seed}: use a number from 0 to {SEED - 1}')
     workdir = flags.workdir or Path('runs') / f'{ablation.name}-{ablation.baseline}-{flags.seed}'
     prepare(flags.config.run, replicas=1)
     from experiments import study  # JAX starts here, after its devices are known

@@ -12,6 +12,7 @@ from tqdm import tqdm
 
 from data.errors import UserError
 from data.prepare import store_for
+from data.rows import Rows
 from data.store import TokenStore
 from experiments import tuning
 from experiments import workdir as workdirs
@@ -40,16 +41,16 @@ def run(ablation: Ablation, scale: str, path: Path, seeds: range, grid: tuning.G
       UserError: a mistake in the config, the corpus or the workdir.
     """
     with workdirs.lock(path), Preemption() as preemption:
-        store = store_for(ablation.config(ablation.baseline).data, log=say)
-        configs = {arm.name: with_vocabulary(ablation.config(arm.name), store) for arm in ablation.arms}
         about = {
             'scale': scale,
             'command': shlex.join(['python', '-m', f'experiments.{Path(sys.argv[0]).stem}', *sys.argv[1:]]),
-            'tokenizer': store.tokenizer.vocabulary.fingerprint,
             'grid': grid and {'field': grid.field, 'values': list(grid.values)},
         }
         workdir = workdirs.open_workdir(path, ablation, about)
-        workdir.keep(store.tokenizer)
+        configs = {arm.name: ablation.config(arm.name) for arm in ablation.arms}
+        workdir.check(grid.crossed(configs) if grid else configs)  # before a corpus is prepared for nothing
+        store = store_for(configs[ablation.baseline].data, log=say)
+        configs = {arm: with_vocabulary(config, store) for arm, config in configs.items()}
         study = Study(workdir, store, preemption)
         if grid:
             crossed = grid.crossed(configs)
@@ -98,25 +99,36 @@ class Study:
         self.workdir.add({replica.arm: replica.config for replica in replicas})
         run = replicas[0].config.run
         self.workdir.plan(replicas, run.mesh[0] if run.mesh[0] > 0 else jax.device_count())
-        self.workdir.save()
         wanted = {(replica.arm, replica.seed) for replica in replicas}
         records = read(self.workdir.path)
         finished = {record['cohort'] for record in records if record['kind'] == 'finished'}
+        programs = [
+            self._program(cohort)
+            for cohort in self.workdir.cohorts
+            if cohort.name not in finished and wanted & {(replica.arm, replica.seed) for replica in cohort.replicas}
+        ]
+        self.workdir.keep(self._store.tokenizer)
+        self.workdir.save()
         with Metrics(self.workdir.path, tensorboard=run.tensorboard) as writer:
             if not any(record['kind'] == 'figure' and record['arm'] == '' for record in records):
                 config = replicas[0].config
                 baselines = baseline_figures(self._store, config, config.stages[-1].length)
                 writer.write(*({'kind': 'figure', **record} for record in baselines))
-            for cohort in self.workdir.cohorts:
-                held = {(replica.arm, replica.seed) for replica in cohort.replicas}
-                if held & wanted and cohort.name not in finished:
-                    self._train(cohort, writer)
+            for program in programs:
+                self._train(program, writer)
 
-    def _train(self, cohort: Cohort, writer: Metrics) -> None:
+    def _program(self, cohort: Cohort) -> Program:
+        """The cohort's program, once it is clear that it fits the devices and that the text has rows for it."""
+        vocabulary = self._store.tokenizer.vocabulary
+        for stage in cohort.config.stages:
+            Rows(self._store.train, stage.length, vocabulary)
         try:
-            program = Program.of(cohort, self._store.tokenizer.vocabulary)
+            return Program.of(cohort, vocabulary)
         except ValueError as error:
             raise UserError(str(error)) from None
+
+    def _train(self, program: Program, writer: Metrics) -> None:
+        cohort = program.cohort
         began = time.monotonic()
         about = {'kind': 'run', 'cohort': cohort.name}
         host = f'{platform.machine()}, {len(program.mesh.devices.flat)} x {jax.devices()[0].device_kind}'

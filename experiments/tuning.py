@@ -1,6 +1,6 @@
 """`--grid FIELD=V1,V2`: each arm at the value that was best on a seed outside the table."""
 
-import json
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,8 +29,8 @@ class Grid:
         """
         field, _, values = text.partition('=')
         try:
-            parsed = tuple(json.loads(value) for value in values.split(','))
-        except json.JSONDecodeError:
+            parsed = tuple(_number(value) for value in values.split(','))
+        except ValueError:
             raise UserError(f'--grid {text}: write it as FIELD=NUMBER,NUMBER') from None
         if len(set(parsed)) < 2:
             raise UserError(f'--grid {text}: give at least two values')
@@ -44,16 +44,19 @@ class Grid:
         """Every arm at every value.
 
         Raises:
-          UserError: the field does not exist or refuses a value.
+          UserError: the field does not exist or refuses a value, or the arms differ in nothing else.
         """
         try:
-            return {
+            crossed = {
                 self.name(arm, value): changed(config, {self.field: value})
                 for arm, config in configs.items()
                 for value in self.values
             }
-        except (ValueError, TypeError) as error:
+        except ValueError as error:
             raise UserError(f'--grid {self.field}: {error}') from None
+        if len(set(crossed.values())) < len(crossed):
+            raise UserError(f'--grid {self.field}: some arms differ in nothing else: name another field')
+        return crossed
 
     def chosen(self, records: list[dict], arms: list[str], ablation: Ablation) -> dict[str, Any]:
         """config.json's entry: for each arm the score of each value by the primary metric, and the best value.
@@ -83,3 +86,12 @@ class Grid:
             'tuning_seed': SEED,
             'scores': scores,
         }
+
+
+def _number(text: str) -> int | float:
+    try:
+        return int(text)
+    except ValueError:
+        if math.isfinite(number := float(text)):
+            return number
+        raise

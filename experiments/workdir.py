@@ -1,10 +1,11 @@
 """A workdir's config.json: what was asked of it, and whether a new command may go on there."""
 
+import contextlib
 import dataclasses
 import fcntl
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,15 @@ class Workdir:
 
     @property
     def cohorts(self) -> list[Cohort]:
-        """Every cohort planned here, trained or not."""
-        configs = {arm: from_json(Config, config) for arm, config in self.record['configs'].items()}
+        """Every cohort planned here, trained or not.
+
+        Raises:
+          UserError: config.json holds a config that this version does not know.
+        """
+        try:
+            configs = {arm: from_json(Config, config) for arm, config in self.record['configs'].items()}
+        except (ValueError, TypeError) as error:
+            raise UserError(f'{self.path}/config.json was written by another version of this code: {error}') from None
         return [
             Cohort(each['name'], tuple(Replica(arm, seed, configs[arm]) for arm, seed in each['replicas']))
             for each in self.record['cohorts']
@@ -45,15 +53,25 @@ class Workdir:
         Raises:
           UserError: an arm has another config here: the fields are named.
         """
-        found = []
-        for arm, config in configs.items():
-            here = plain(config)
-            if arm in self.record['configs']:
-                flat_there, flat_here = flatten(self.record['configs'][arm]), flatten(here)
-                names = sorted(name for name in flat_there.keys() | flat_here.keys() if not name.startswith(MAY_DIFFER))
-                found += _differing(flat_there, flat_here, names, f' (arm {arm})')
-            self.record['configs'][arm] = here
-        _refuse(self.path, found)
+        self.check(configs)
+        self.record['configs'] |= {arm: plain(config) for arm, config in configs.items()}
+
+    def check(self, configs: dict[str, Config]) -> None:
+        """Compares configs of arms with those that are here; a vocabulary size of 0 is not known yet.
+
+        Raises:
+          UserError: an arm has another config here: the fields are named.
+        """
+        held = [arm for arm in configs if arm in self.record['configs']]
+        found: dict[str, list[str]] = {}
+        for arm in held:
+            there, here = flatten(self.record['configs'][arm]), flatten(plain(configs[arm]))
+            free = MAY_DIFFER if configs[arm].model.vocab_size else (*MAY_DIFFER, 'model.vocab_size')
+            names = sorted(name for name in there.keys() | here.keys() if not name.startswith(free))
+            for difference in _differing(there, here, names):
+                found.setdefault(difference, []).append(arm)
+        where = {text: '' if arms == held else f' (arm {", ".join(arms)})' for text, arms in found.items()}
+        _refuse(self.path, [text + arms for text, arms in where.items()])
 
     def plan(self, replicas: list[Replica], slots: int) -> None:
         """Adds cohorts for the replicas that no cohort holds yet; `slots` as in `train.cohort.cohorts`."""
@@ -66,7 +84,14 @@ class Workdir:
             self.record['configs'] |= {replica.arm: plain(replica.config) for replica in cohort.replicas}
 
     def keep(self, tokenizer: Tokenizer) -> None:
-        """Puts the tokenizer into the workdir, which then needs no store to be used."""
+        """Puts the tokenizer into the workdir, which then needs no store to be used.
+
+        Raises:
+          UserError: another one is here.
+        """
+        fingerprint = tokenizer.vocabulary.fingerprint
+        held = self.record.setdefault('tokenizer', fingerprint)
+        _refuse(self.path, _differing({'tokenizer': held}, {'tokenizer': fingerprint}, ('tokenizer',)))
         (self.path / TOKENIZER).mkdir(exist_ok=True)
         tokenizer.save(self.path / TOKENIZER)
 
@@ -100,7 +125,7 @@ def open_workdir(path: Path, ablation: Ablation, about: dict[str, Any]) -> Workd
     """Opens a workdir for an ablation, new or to go on with.
 
     Args:
-      about: further entries of a new config.json: scale, command, tokenizer, grid.
+      about: further entries of a new config.json: scale, command, grid.
 
     Raises:
       UserError: the folder holds something else, or another ablation: what differs is named.
@@ -110,7 +135,7 @@ def open_workdir(path: Path, ablation: Ablation, about: dict[str, Any]) -> Workd
     if (Path(path) / 'config.json').exists():
         workdir = read_workdir(path)
         found = _differing(workdir.record['ablation'], stated, COMPARISON)
-        found += _differing(workdir.record, about, ('scale', 'tokenizer'))
+        found += _differing(workdir.record, about, ('scale',))
         found += _differing({'grid': _asked(workdir.record)}, {'grid': _asked(about)}, ('grid',))
         _refuse(path, found)
         return workdir
@@ -119,21 +144,36 @@ def open_workdir(path: Path, ablation: Ablation, about: dict[str, Any]) -> Workd
     return Workdir(Path(path), {'ablation': {**stated, 'arms': {}}, **about, 'configs': {}, 'cohorts': []})
 
 
-def lock(path: Path):
-    """Makes a workdir if need be and keeps a second process out for as long as the returned file is open.
+@contextlib.contextmanager
+def lock(path: Path) -> Iterator[None]:
+    """Makes a workdir if need be and keeps other processes out of it.
+
+    After a user's mistake the folder is gone again if nothing else is in it.
 
     Raises:
       UserError: another process works there, or it is no folder.
     """
+    marker = Path(path) / '.lock'
     try:
-        Path(path).mkdir(parents=True, exist_ok=True)
-        file = open(Path(path) / '.lock', 'w')  # noqa: SIM115 (held open on purpose)
+        new = not marker.exists()
+        marker.parent.mkdir(parents=True, exist_ok=True)
+        file = open(marker, 'w')  # noqa: SIM115 (closed below)
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise UserError(f'--workdir {path} is in use by another process') from None
+    except (FileExistsError, NotADirectoryError):
+        raise UserError(f'--workdir {path} is a file, or inside one: name a folder') from None
     except OSError as error:
         raise UserError(f'--workdir {path}: {error.strerror}') from None
-    return file
+    with file:
+        try:
+            yield
+        except UserError:
+            if new:
+                marker.unlink()
+                with contextlib.suppress(OSError):  # not empty
+                    marker.parent.rmdir()
+            raise
 
 
 def flatten(value: Any, path: str = '') -> dict[str, Any]:
@@ -154,9 +194,9 @@ def _asked(record: dict) -> dict | None:
     return record['grid'] and {name: record['grid'][name] for name in ('field', 'values')}
 
 
-def _differing(there: dict, here: dict, names: Iterable[str], where: str = '') -> list[str]:
+def _differing(there: dict, here: dict, names: Iterable[str]) -> list[str]:
     return [
-        f'{name} {there.get(name)!r} there, {here.get(name)!r} here{where}'
+        f'{name} {there.get(name)!r} there, {here.get(name)!r} here'
         for name in names
         if there.get(name) != here.get(name)
     ]
@@ -164,5 +204,5 @@ def _differing(there: dict, here: dict, names: Iterable[str], where: str = '') -
 
 def _refuse(path: Path, found: list[str]) -> None:
     if found:
-        more = f' and {len(found) - 3} more' if len(found) > 3 else ''
-        raise UserError(f'--workdir {path} holds another run: {"; ".join(found[:3])}{more}. Name another --workdir')
+        more = f' and {len(found) - 8} more' if len(found) > 8 else ''
+        raise UserError(f'--workdir {path} holds another run: {"; ".join(found[:8])}{more}. Name another --workdir')

@@ -19,7 +19,7 @@ NEVER = -1e30
 def attention_mask(
     document_ids_BxL: jax.Array, attend: Literal['row', 'document'], positions_BxM: jax.Array | None = None
 ) -> jax.Array:
-    """Boolean, True where a token may attend: [B, 1, 1, L] (keys) for 'row', [B, 1, L, L] (queries, keys) for 'document'.
+    """Boolean, True where a token may attend: [B, 1, 1, L] (keys) for 'row', [B, 1, L, L] (queries, keys) by document.
 
     Document id 0 is padding, which no real token attends to. With positions, queries are those alone: [B, 1, M, L].
     """

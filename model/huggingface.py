@@ -73,7 +73,9 @@ def read_bert(folder: str | Path) -> tuple[ModelConfig, Params]:
 
 
 def write_bert(folder: str | Path, config: ModelConfig, params: Params, pad_id: int = 0) -> None:
-    """Writes config.json and model.safetensors as `transformers` reads them (BertForMaskedLM, or BertModel without head).
+    """Writes config.json and model.safetensors as `transformers` reads them.
+
+    They are those of a BertForMaskedLM, or of a BertModel where the parameters have no head.
 
     Raises:
       UserError: the model has no form there: pre-LN or rotary positions.

@@ -1,7 +1,8 @@
 """How a parameter is declared, named and drawn.
 
-A leaf's initial value depends on the key, its path and its layer alone, so that models that differ in structure (post-LN
-and pre-LN, learned and rotary positions, 6 layers and 12) start with the same values wherever they have the same leaf.
+A leaf's initial value depends on the key, its path and its layer alone, so that models that differ in structure
+(post-LN and pre-LN, learned and rotary positions, 6 layers and 12) start with the same values wherever they have the
+same leaf.
 """
 
 import zlib

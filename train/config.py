@@ -173,6 +173,8 @@ class RunConfig:
     def __post_init__(self):
         if self.log_every < 1 or self.keep_checkpoints < 1 or self.devices < 0:
             raise ValueError('run.log_every and run.keep_checkpoints must be 1 or more, run.devices 0 or more')
+        if any(size < 1 and size != -1 for size in self.mesh):
+            raise ValueError(f'run.mesh is {self.mesh}: use 1 or more for each axis, or -1 (as many as fit)')
 
 
 @dataclass(frozen=True)

@@ -215,7 +215,8 @@ def make_score(config: Config, vocabulary: Vocabulary, slots: int):
 
 def target_log_probs(params: Any, config: Config, masked: Masked, document_ids_BxL) -> tuple[jax.Array, jax.Array]:
     """Log probability of each target's label, float32 [B, M], and whether it is the likeliest id, bool [B, M]."""
-    hidden_BxLxD = mlm.encode(params, config.model, masked.inputs_BxL, document_ids_BxL)
-    hidden_BxMxD = jnp.take_along_axis(hidden_BxLxD, masked.positions_BxM[..., None], axis=1)
+    hidden_BxMxD = mlm.encode(
+        params, config.model, masked.inputs_BxL, document_ids_BxL, positions_BxM=masked.positions_BxM
+    )
     logits_BxMxV = mlm.predict(params, config.model, hidden_BxMxD)
     return judged(logits_BxMxV, masked.labels_BxM)

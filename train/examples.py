@@ -3,7 +3,6 @@
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from data.store import Split, TokenStore
@@ -98,8 +97,9 @@ def make_guess(config: Config, vocabulary, slots: int):
         masked = mask_rows(
             tokens_BxL, document_ids_BxL, numbers_B, numbers_B * 0, settings, vocabulary, slots=slots, copies=1
         )
-        hidden_BxLxD = mlm.encode(params, config.model, masked.inputs_BxL, document_ids_BxL)
-        hidden_BxMxD = jnp.take_along_axis(hidden_BxLxD, masked.positions_BxM[..., None], axis=1)
+        hidden_BxMxD = mlm.encode(
+            params, config.model, masked.inputs_BxL, document_ids_BxL, positions_BxM=masked.positions_BxM
+        )
         probabilities_BxMxV = jax.nn.softmax(mlm.predict(params, config.model, hidden_BxMxD))
         best_BxMxG, ids_BxMxG = jax.lax.top_k(probabilities_BxMxV, GUESSES)
         return masked.positions_BxM, masked.weights_BxM > 0, ids_BxMxG, best_BxMxG

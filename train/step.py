@@ -70,8 +70,9 @@ def make_train_step(
     micro_batches = config.optimizer.micro_batches
 
     def loss_of(params, masked: Masked, document_ids_BxL, key):
-        hidden_BxLxD = mlm.encode(params, config.model, masked.inputs_BxL, document_ids_BxL, key=key)
-        hidden_BxMxD = jnp.take_along_axis(hidden_BxLxD, masked.positions_BxM[..., None], axis=1)
+        hidden_BxMxD = mlm.encode(
+            params, config.model, masked.inputs_BxL, document_ids_BxL, key=key, positions_BxM=masked.positions_BxM
+        )
         logits_BxMxV = mlm.predict(params, config.model, hidden_BxMxD)
         return masked_lm(logits_BxMxV, masked.labels_BxM, masked.weights_BxM)
 

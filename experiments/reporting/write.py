@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from data.errors import UserError
 from experiments.reporting import html, table
 from experiments.reporting.examples import examples_html
 from experiments.reporting.figures import write_figures
@@ -24,7 +25,10 @@ def write_report(workdirs: Sequence[Path], out: Path) -> str:
     title, lead = results.ablation['name'], [f'Claim: {results.ablation["claim"]}', headline(results)]
     sections = all_sections(results)
     out = Path(out)
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f'--out {out}: {error.strerror}; name another folder') from None
     write_csv(results.csv_rows(), out / 'results.csv')
     write_figures(results, out)
     (out / 'table.md').write_text(table.markdown(title, lead, sections), encoding='utf-8')
