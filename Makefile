@@ -22,7 +22,7 @@ test: venv-dev
 	$(BIN)/python -m pytest
 
 test-peers: venv-peers
-	$(PEERS)/python tests/model/make_goldens.py --check
+	$(PEERS)/python -m tests.model.make_goldens --check
 	$(PEERS)/python -m pytest -m 'peers and not slow'
 
 test-slow: venv-dev venv-peers

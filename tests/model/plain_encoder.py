@@ -86,7 +86,7 @@ def _attention(x_LxD, params, config, documents_L) -> np.ndarray:
 def _score(query_K, key_K, distance, config) -> float:
     if config.positions == 'learned':
         return query_K @ key_K / math.sqrt(len(query_K))
-    # Su et al. 2021, Equation 12 for each pair of features: Re[q conj(k) exp(i (m - n) theta)]; theta as in Equation 15.
+    # Su et al. 2021, Equation 12, of each pair of features: Re[q conj(k) exp(i (m - n) theta)]; theta: Section 3.2.2.
     half = len(query_K) // 2
     query_k, key_k = (a[:half] + 1j * a[half:] for a in (query_K, key_K))
     theta_k = 10_000.0 ** (-2 * np.arange(half) / (2 * half))

@@ -66,4 +66,5 @@ def test_sharded_replicas_equal_each_alone(tmp_path):
     expected = jax.tree.leaves(jax.tree.map(lambda *each: np.stack(each), *alone))
     assert len({round(float(loss), 4) for loss in found[0]}) == 4
     for a, b in zip(found, expected, strict=True):
-        np.testing.assert_allclose(a, b, rtol=0, atol=1e-5 * np.abs(b).max())
+        # The gradient of the keys' biases is 0 but for rounding.
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-5 * np.abs(b).max() + 1e-9)

@@ -87,7 +87,8 @@ def test_document_attention_is_each_document_alone(positions):
     for document in (1, 2, 3):
         place = np.flatnonzero(documents_1xL[0] == document)
         alone = np.zeros((2, 1, 12), np.int32)
-        alone[:, 0, : len(place)] = tokens_1xL[0, place], 1
+        alone[0, 0, : len(place)] = tokens_1xL[0, place]
+        alone[1, 0, : len(place)] = 1
         shifted = jax.tree.map(lambda leaf: leaf, params)
         if positions == 'learned':
             table = params['embeddings']['position']['embedding']
