@@ -107,17 +107,28 @@ def _read_config(folder: Path) -> ModelConfig:
         value = fields.get(name, None if name == 'model_type' else allowed[0])
         if value not in allowed:
             raise UserError(f'{folder / "config.json"}: {name} is {value!r}; Cloze reads {allowed[0]!r} alone')
+    ours_of = {}
+    for ours, (theirs, default) in _FIELDS.items():
+        value = fields.get(theirs, default)
+        # JSON does not tell 0 from 0.0; true and false are no numbers.
+        if type(value) not in ((int,) if isinstance(default, int) else (int, float)):
+            kind = 'a whole number' if isinstance(default, int) else 'a number'
+            raise UserError(f'{folder / "config.json"}: {theirs} is {value!r}, not {kind}')
+        ours_of[ours] = value
     try:
-        return ModelConfig(**{ours: fields.get(theirs, default) for ours, (theirs, default) in _FIELDS.items()})
-    except (TypeError, ValueError) as error:
+        return ModelConfig(**ours_of)
+    except ValueError as error:
         raise UserError(f'{folder / "config.json"}: {error}') from None
 
 
 def _read_tensors(folder: Path) -> dict[str, np.ndarray]:
     """All tensors under the names that a BertForMaskedLM of today has."""
-    names = ['model.safetensors']
-    if (folder / 'model.safetensors.index.json').exists():
-        names = sorted(set(_read_json(folder / 'model.safetensors.index.json').get('weight_map', {}).values()))
+    names, index = ['model.safetensors'], folder / 'model.safetensors.index.json'
+    if index.exists() and not (folder / names[0]).exists():
+        where = _read_json(index).get('weight_map')
+        if not isinstance(where, dict) or not all(isinstance(name, str) for name in where.values()):
+            raise UserError(f'{index} has no weight_map that names a file for each tensor')
+        names = sorted(set(where.values()))
     tensors = {}
     for name in names:
         try:

@@ -20,12 +20,15 @@ def flops(config):
     total = 0
     for stage in config.stages:
         rows, length = stage.steps * stage.batch_size, stage.length
-        projections = 4 * length * width * width  # query, key, value, output
-        scores_and_mix = 2 * length * length * width
-        feed_forward = 2 * length * width * inner
         slots = 8 * math.ceil(math.floor(config.masking.corruption_rate * (length - 2) + 0.5) / 8)
-        head = slots * (width * width + width * vocab)
-        total += rows * 2 * (model.layers * (projections + scores_and_mix + feed_forward) + head)
+        total_of_row = slots * (width * width + width * vocab)  # the head
+        for layer in range(model.layers):
+            queries = slots if layer == model.layers - 1 else length  # the last layer serves the head alone
+            total_of_row += 2 * length * width * width  # key, value
+            total_of_row += 2 * queries * width * width  # query, output
+            total_of_row += 2 * queries * length * width  # scores and mix
+            total_of_row += 2 * queries * width * inner
+        total += rows * 2 * total_of_row
     return total
 
 

@@ -172,7 +172,7 @@ def test_another_model_or_an_impossible_one(folder, changes, says):
 @pytest.mark.parametrize(
     ('name', 'value', 'says'),
     [
-        ('cls.predictions.decoder.weight', np.ones((40, 8), np.float32), "the decoder's weights are not the embeddings'"),
+        ('cls.predictions.decoder.weight', np.ones((40, 8), np.float32), "the decoder's weights are not the embedd"),
         ('bert.encoder.layer.0.adapter.weight', np.ones(3, np.float32), 'such as bert.encoder.layer.0.adapter.weight'),
         ('bert.encoder.layer.2.output.dense.bias', np.ones(8, np.float32), 'such as bert.encoder.layer.2.output.dense'),
         (QUERY, np.ones((8, 9), np.float32), f'{QUERY} has shape [8, 9], expected [8, 8], as config.json has it'),

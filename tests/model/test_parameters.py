@@ -13,7 +13,9 @@ from model import mlm
 from model.config import SIZES, ModelConfig
 from model.parameters import AXES, draw
 
-CONFIG = ModelConfig(layers=2, width=32, heads=2, feed_forward=96, max_length=40, type_vocab_size=3, vocab_size=250)
+CONFIG = ModelConfig(
+    layers=2, width=32, heads=2, feed_forward=96, max_length=40, type_vocab_size=3, vocab_size=250, init_stddev=0.03
+)
 init = jax.jit(mlm.init, static_argnums=1)
 
 
@@ -28,7 +30,7 @@ def start(seed=0, **changes):
 
 @pytest.mark.parametrize(('size', 'parameters'), [('base', 109_482_240), ('large', 335_141_888)])
 def test_published_numbers_of_parameters(size, parameters):
-    """Those of a `BertModel` of transformers (Devlin et al. 2019, Section 3: 110M, 340M): embeddings, layers, pooler."""
+    """Those of `BertModel` of transformers (Devlin et al. 2019, Section 3: 110M, 340M): embeddings, layers, pooler."""
     config = ModelConfig(**SIZES[size], vocab_size=30_522)
     shapes = mlm.shapes(config)
     padding = (config.padded_vocab_size - 30_522) * config.width
@@ -53,28 +55,23 @@ def test_shapes_are_what_init_makes():
         assert ('position' in shapes['embeddings']) == (positions == 'learned')
 
 
-def test_scan_remat_and_compute_type_do_not_change_the_start():
-    forms = dict(scan_layers=False, remat=True, dtype='bfloat16', attend='document', dropout=0.5)
-    for (name, a), b in zip(start().items(), start(**forms).values(), strict=True):
-        assert a.dtype == b.dtype == np.float32
-        np.testing.assert_array_equal(a, b, err_msg=name)
-
-
 def test_arms_that_differ_in_structure_start_alike_where_they_can():
     base = start()
+    positions, final_norm = 'embeddings/position/embedding', {'final_norm/bias', 'final_norm/scale'}
+    forms = dict(scan_layers=False, remat=True, dtype='bfloat16', attend='document', dropout=0.5)
     for changes, only in [
-        (dict(layers=4), set()),
-        (dict(norm='pre'), {'final_norm/bias', 'final_norm/scale'}),
-        (dict(positions='rotary'), {'embeddings/position/embedding'}),
-        (dict(max_length=64, vocab_size=380), set()),
+        (dict(layers=4, max_length=64, vocab_size=380), set()),
+        (dict(norm='pre', positions='rotary', **forms), {positions, *final_norm}),
     ]:
         other = start(**changes)
         assert base.keys() ^ other.keys() == only
         for name in base.keys() & other.keys():
             # Longer first axes (layers, table rows) begin with the shorter ones' values.
-            rows = min(len(base[name]), len(other[name]))
-            np.testing.assert_array_equal(base[name][:rows], other[name][:rows], err_msg=f'{name} {changes}')
-            assert changes.keys() != {'layers'} or not name.startswith('layers/') or len(other[name]) == 4
+            rows = len(base[name])
+            np.testing.assert_array_equal(base[name], other[name][:rows], err_msg=f'{name} {changes}')
+            assert base[name].dtype == other[name].dtype == np.float32
+            longer = 'layers' in changes and name.startswith(('layers/', positions, 'embeddings/token', 'head/bias'))
+            assert (len(other[name]) > rows) == longer, name
 
 
 def test_no_two_draws_are_the_same():
@@ -97,12 +94,12 @@ def test_weights_start_from_a_truncated_normal_biases_at_0_and_scales_at_1():
     density = math.exp(-2) / math.sqrt(2 * math.pi)
     spread = math.sqrt(1 - 4 * density / math.erf(math.sqrt(2)))
     assert spread == pytest.approx(0.8796, abs=1e-4)
-    for name, leaf in start(init_stddev=0.05).items():
-        leaf = np.asarray(leaf) / 0.05
+    for name, leaf in start().items():
+        leaf = np.asarray(leaf) / CONFIG.init_stddev
         if name.endswith('bias'):
             assert not leaf.any(), name
         elif name.endswith('scale'):
-            np.testing.assert_array_equal(leaf, 1 / 0.05, err_msg=name)
+            np.testing.assert_array_equal(leaf * CONFIG.init_stddev, 1, err_msg=name)
         else:
             # 4 sigma; the fourth moment of the cut distribution is below a normal's, so this is wide.
             assert abs(leaf.mean()) < 4 * spread * leaf.size**-0.5, name
