@@ -73,8 +73,8 @@ def _one_line(box: str, prog: str) -> str:
 
 def given_fields(args: list[str]) -> list[str]:
     """Dotted config fields named on a command line: `--masking.corruption-rate 0.3` -> masking.corruption_rate."""
-    names = (arg[2:].split('=')[0].replace('-', '_') for arg in args if arg.startswith('--') and '.' in arg)
-    return [name for name in dict.fromkeys(names) if not _number(name)]
+    names = (arg[2:].partition('=')[0].replace('-', '_') for arg in args if arg.startswith('--'))
+    return [name for name in dict.fromkeys(names) if '.' in name and not _number(name)]
 
 
 def _number(text: str) -> bool:

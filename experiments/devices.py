@@ -11,7 +11,8 @@ def prepare(run: RunConfig, replicas: int) -> None:
     On CPU each core is a device, up to one for each replica: small models leave a second thread idle, so replicas side
     by side are faster than one after the other on all cores (docs/performance.md).
     """
-    devices = run.devices or min(len(os.sched_getaffinity(0)), replicas)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count() or 1  # macOS: all
+    devices = run.devices or min(cores, replicas)
     flags = [flag for flag in os.environ.get('XLA_FLAGS', '').split() if 'host_platform_device_count' not in flag]
     os.environ['XLA_FLAGS'] = ' '.join([*flags, f'--xla_force_host_platform_device_count={devices}'])
     os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')

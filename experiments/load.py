@@ -11,6 +11,7 @@ from experiments.workdir import TOKENIZER, read_workdir
 from train.checkpoints import Checkpoints
 from train.config import Config
 from train.program import Program
+from train.sharding import make_mesh
 
 
 def load_replica(workdir: Path, arm: str | None = None, seed: int | None = None) -> tuple[Config, Any, Tokenizer]:
@@ -38,8 +39,10 @@ def load_replica(workdir: Path, arm: str | None = None, seed: int | None = None)
     tokenizer = load_tokenizer(Path(workdir) / TOKENIZER)
     if tokenizer.vocabulary.fingerprint != opened.record['tokenizer']:
         raise UserError(f'{workdir}/{TOKENIZER} is not the tokenizer that {workdir} was trained with')
+    # On one device, whatever mesh it was trained on.
+    program = Program(cohort, tokenizer.vocabulary, make_mesh((1, 1), len(cohort.replicas), ()))
     with Checkpoints(Path(workdir) / 'checkpoints' / cohort.name, keep=1) as checkpoints:
-        restored = checkpoints.restore(Program.of(cohort, tokenizer.vocabulary).abstract_state())
+        restored = checkpoints.restore(program.abstract_state())
     if restored is None:
         raise UserError(f'{workdir} has no checkpoint of arm {arm!r}, seed {seed} yet')
     return config, jax.tree.map(lambda leaf: leaf[index], restored[1].params), tokenizer

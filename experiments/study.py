@@ -115,7 +115,12 @@ class Study:
                 baselines = baseline_figures(self._store, config, config.stages[-1].length)
                 writer.write(*({'kind': 'figure', **record} for record in baselines))
             for program in programs:
+                self._stop_if_asked()
                 self._train(program, writer)
+
+    def _stop_if_asked(self) -> None:
+        if self._preemption.requested:
+            raise Stopped('stopped; all that was trained is saved. The same command goes on from here.')
 
     def _program(self, cohort: Cohort) -> Program:
         """The cohort's program, once it is clear that it fits the devices and that the text has rows for it."""
@@ -151,6 +156,7 @@ class Study:
                 workdir=self.workdir.path,
                 log=say,
             )
+            self._stop_if_asked()
             trained = time.monotonic()
             writer.write({**about, 'event': 'trained', 'seconds': trained - began})
             records, remarks = final_records(program, self._store, state)

@@ -68,7 +68,7 @@ class Grid:
         names = {self.name(arm, value): (arm, value) for arm in arms for value in self.values}
         for record in records:
             scored = record['kind'] == 'figure' and record['metric'] == ablation.primary
-            if scored and record['arm'] in names and record['eval_rate'] in (None, ablation.primary_rate):
+            if scored and record['value'] is not None and record['arm'] in names and record['eval_rate'] in (None, ablation.primary_rate):
                 arm, value = names[record['arm']]
                 scores[arm][f'{value:g}'] = record['value']
         sign = -1 if ablation.primary in HIGHER_IS_BETTER else 1

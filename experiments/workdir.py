@@ -17,7 +17,7 @@ from train.cohort import Cohort, Replica, cohorts
 from train.config import Config
 
 MAY_DIFFER = ('run.', 'optimizer.micro_batches', 'data.store', 'evaluation.batch_size')
-"""Fields that change no result but by rounding."""
+"""Fields that change no result but by rounding (and micro-batches dropout's noise)."""
 COMPARISON = ('name', 'claim', 'baseline', 'primary', 'primary_rate', 'comparison', 'all_pairs')
 """What an ablation fixes beforehand."""
 TOKENIZER = 'tokenizer'

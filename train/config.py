@@ -76,7 +76,7 @@ class OptimizerConfig:
     clip_norm: float = 0.0
     """Gradients are scaled down to this global norm (0: never)."""
     micro_batches: int = 1
-    """Parts that a batch is cut into, one after another, to save memory. Changes no result but by rounding."""
+    """Parts that a batch is cut into, one after another, to save memory. Changes rounding, and dropout's noise."""
 
     def __post_init__(self):
         for name in ('warmup_share', 'decay_share'):

@@ -8,7 +8,7 @@ import numpy as np
 from tqdm import tqdm
 
 from data.errors import UserError
-from data.loader import HostBatch, batches
+from data.loader import batches
 from data.store import TokenStore
 from train.checkpoints import Checkpoints
 from train.metrics import Metrics as MetricWriter
@@ -81,32 +81,31 @@ def train(
                 if at_end or (every and step % every == 0):
                     records.flush()
                     curve(state, index, step)
-                if preemption.requested or at_end or time.monotonic() - saved_at >= config.run.checkpoint_seconds:
+                asked = preemption.requested  # read once: a signal may arrive between two readings
+                if asked or at_end or time.monotonic() - saved_at >= config.run.checkpoint_seconds:
                     records.flush()
                     checkpoints.save(step, state, {**meta, 'step': step, 'stage': index})
                     saved_at = time.monotonic()
-                _stop_if_asked(preemption, checkpoints, writer, step, config.steps)
-                _stop_if_all_failed(records, checkpoints, host, step, workdir)
+                if asked and step < config.steps:
+                    checkpoints.wait()
+                    writer.flush()
+                    raise Stopped(
+                        f'stopped at step {step} of {config.steps}; saved. The same command goes on from here.'
+                    )
+                _stop_if_all_failed(records, checkpoints, workdir)
     records.flush()
     checkpoints.wait()
     return state
 
 
-def _stop_if_asked(preemption, checkpoints, writer, step: int, steps: int) -> None:
-    if preemption.requested and step < steps:
-        checkpoints.wait()
-        writer.flush()
-        raise Stopped(f'stopped at step {step} of {steps}; saved. The same command goes on from here.')
-
-
-def _stop_if_all_failed(records: StepRecords, checkpoints: Checkpoints, host: HostBatch, step: int, workdir) -> None:
+def _stop_if_all_failed(records: StepRecords, checkpoints: Checkpoints, workdir: Path) -> None:
     if len(records.failed) < len(records.cohort.replicas):
         return
     checkpoints.wait()
+    (arm, seed), step = list(records.failed.items())[-1]
     path = Path(workdir) / f'failed-batch-{step}.npz'
-    np.savez(path, **host._asdict())
-    (arm, seed), at = next(iter(records.failed.items()))
+    np.savez(path, **records.failed_batch._asdict())
     raise UserError(
-        f'the loss or a gradient is not finite in any replica since step {at} (arm {arm}, seed {seed}); '
+        f'the loss or a gradient is not finite in any replica since step {step} (the last: arm {arm}, seed {seed}); '
         f'the batch is in {path}: try a lower --optimizer.learning_rate or --optimizer.clip_norm 1'
     )

@@ -63,6 +63,8 @@ def probe_figures(
     task = 'century' if cohort.config.data.corpus == 'sotu' else 'label'
     found = [figure(None, None, None, 'probe_majority', majority(label_P, tested), task=task)]
     for replica, features_PxD in zip(cohort.replicas, features_RxPxD, strict=True):
+        if not np.isfinite(features_PxD).all():  # the replica failed
+            continue
         found.append(figure(replica, stage, step, 'probe', accuracy(features_PxD, label_P, tested), task=task))
     return found, ''
 

@@ -22,6 +22,8 @@ class StepRecords:
         self.cohort = cohort
         self.failed: dict[tuple[str, int], int] = {}
         """(arm, seed) -> the first step whose loss or gradients were not finite."""
+        self.failed_batch: HostBatch | None = None
+        """The rows at which the last of them failed."""
         self._writer = writer
         self._log = log
         self._pending: tuple[int, Metrics, HostBatch] | None = None
@@ -45,7 +47,7 @@ class StepRecords:
         for replica, alive in zip(self.cohort.replicas, metrics.alive, strict=True):
             name = (replica.arm, replica.seed)
             if not alive and name not in self.failed:
-                self.failed[name] = step
+                self.failed[name], self.failed_batch = step, host
                 self._log(f'arm {replica.arm}, seed {replica.seed}: not finite at step {step}; kept as it was before')
                 self._writer.write({'kind': 'failed', 'arm': replica.arm, 'seed': replica.seed, 'step': step})
         self._sums += np.stack([metrics.loss, metrics.weight, metrics.correct])

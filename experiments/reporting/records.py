@@ -38,8 +38,8 @@ class Records:
     failed: dict[tuple[str, int], int] = field(default_factory=dict)
     """(arm, seed) -> the step from which the replica stood still."""
     runs: list[dict] = field(default_factory=list)
-    not_finite: list[str] = field(default_factory=list)
-    """Figures that have no number."""
+    not_finite: list[tuple[str, str, int]] = field(default_factory=list)
+    """(metric, arm, seed) of figures that have no number."""
 
     @property
     def replicas(self) -> set[tuple[str, int]]:
@@ -64,7 +64,7 @@ def read_records(workdir: Path) -> Records:
         if kind == 'figure':
             row = Row(**{name: record.get(name) for name in Row._fields})
             if row.value is None or not math.isfinite(row.value):
-                records.not_finite.append(f'{row.metric} of arm {row.arm}, seed {row.seed}')
+                records.not_finite.append((row.metric, row.arm, row.seed))
             else:
                 records.rows.append(row._replace(value=float(row.value)))
         elif kind == 'example':

@@ -62,7 +62,15 @@ class Results:
         """(arm, seed) of every failed replica, controls too -> the step from which it stood still."""
         self.runs = [part.runs for part in parts]
         """One list of 'run' records a workdir."""
-        self.not_finite = [text for part in parts for text in part.not_finite]
+        self.not_finite = list(
+            dict.fromkeys(
+                f'{metric} of arm {arm}, seed {seed}'
+                for part in parts
+                for metric, arm, seed in part.not_finite
+                if (arm, seed) in known and (arm, seed) not in self.failed
+            )
+        )
+        """Figures of sound replicas that have no number."""
         rows = {row[:-1]: row for part in parts for row in part.rows}.values()
         self.rows = sorted((row for row in rows if not row.arm or (row.arm, row.seed) in known), key=self._order)
         """All figures of the arms and their controls, of failed replicas too; those of tuning are left out."""

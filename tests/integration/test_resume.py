@@ -236,12 +236,6 @@ def test_stopped_once_and_killed_three_times_it_ends_with_the_same_bits(case):
     assert any((a != b).any() for a, b in zip(*weights, strict=True))
 
 
-def test_a_finished_run_started_again_does_nothing(case):
-    before = (case.reference / 'metrics.jsonl').read_bytes(), _entries(case.reference / 'checkpoints' / '0')
-    case.finish(case.reference)
-    assert before == ((case.reference / 'metrics.jsonl').read_bytes(), _entries(case.reference / 'checkpoints' / '0'))
-
-
 def _forget_moments(folder: Path):
     step, state, meta = newest_state(folder)
     shutil.rmtree(folder)

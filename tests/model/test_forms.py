@@ -11,7 +11,7 @@ from model import mlm
 from model.config import ModelConfig
 from tests.model.plain_encoder import SMALL, DOCUMENTS_BxL, random_params, random_tokens
 
-_DROPPING = SMALL | dict(layers=3, dropout=0.3, attention_dropout=0.3)
+_DROPPING = SMALL | dict(dropout=0.3, attention_dropout=0.3)
 POST = ModelConfig(**_DROPPING)
 PRE_ROTARY = ModelConfig(**_DROPPING, norm='pre', positions='rotary', attend='document')
 # Out of order and one of them twice: nothing says that they are sorted or distinct.
