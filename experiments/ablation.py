@@ -66,9 +66,15 @@ class Ablation:
             raise ValueError(f'seeds is {self.seeds}: use 1 or more')
         same: dict[Config, str] = {}
         for name in names:
-            other = differences(self.config(self.baseline).data, self.config(name).data, 'data')
+            base, here = self.config(self.baseline), self.config(name)
+            other = [
+                *differences(base.data, here.data, 'data'),
+                *differences(base.evaluation, here.evaluation, 'evaluation'),
+            ]
+            if base.stages[-1].length != here.stages[-1].length:
+                other.append("the last stage's length")
             if other:
-                raise ValueError(f'arm {name!r} changes {next(iter(other))}: all arms of an ablation read one corpus')
+                raise ValueError(f'arm {name!r} changes {other[0]}: arms read one corpus and are evaluated alike')
             rates = self.config(name).evaluation.rates
             if self.primary in ('loss', 'accuracy') and self.primary_rate not in rates:
                 raise ValueError(

@@ -1,6 +1,7 @@
 """The command line: flags through tyro, a user's mistake as one line with exit code 2."""
 
 import contextlib
+import errno
 import io
 import os
 import re
@@ -13,13 +14,14 @@ import tyro
 from data.errors import UserError
 
 T = TypeVar('T')
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 Flat = tyro.conf.arg(name='')
 """Marks a field whose own fields are flags without its name before them: `config: Annotated[Config, Flat]`."""
 
 
 def run(main: Callable[[list[str]], Any]) -> None:
-    """Runs a command with the arguments given; a UserError is printed as one line and exits with 2."""
+    """Runs a command with the arguments given; a UserError, or a full disk, is printed as one line and exits with 2."""
     try:
         main(sys.argv[1:])
     except UserError as error:
@@ -30,6 +32,12 @@ def run(main: Callable[[list[str]], Any]) -> None:
     except BrokenPipeError:  # the reader of a pipe has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(0) from None
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        where = f'{error.filename}: ' if error.filename else ''
+        print(f'error: {where}{error.strerror}: make room, then give the same command again', file=sys.stderr)
+        raise SystemExit(2) from None
 
 
 def parse(flags: type[T], args: list[str], default: T, prog: str, description: str = '') -> T:

@@ -36,7 +36,10 @@ def main(args: list[str]) -> None:
     if inward == flags.out.startswith('hf:'):
         raise UserError(f'{flags.source} --out {flags.out}: one of the two is hf:DIR, the other a workdir')
     folder = Path((flags.out if not inward else flags.source).removeprefix('hf:'))
-    if (out := Path(flags.out.removeprefix('hf:'))).exists() and any(out.iterdir()):
+    out = Path(flags.out.removeprefix('hf:'))
+    if out.exists() and not out.is_dir():
+        raise UserError(f'--out {flags.out} is a file: name a folder')
+    if out.exists() and any(out.iterdir()):
         raise UserError(f'--out {flags.out} is not empty: name another folder')
     from experiments import exchange  # JAX starts here
 

@@ -86,5 +86,12 @@ def _tokenizer(folder: Path) -> HuggingFaceTokenizer:
     if not path.is_file():
         raise UserError(f'{folder} has neither tokenizer.json nor vocab.txt')
     settings = folder / 'tokenizer_config.json'
-    lowercase = json.loads(settings.read_text()).get('do_lower_case', True) if settings.is_file() else True
-    return HuggingFaceTokenizer(BertWordPieceTokenizer(str(path), lowercase=lowercase).to_str().encode(), str(path))
+    try:
+        lowercase = json.loads(settings.read_text()).get('do_lower_case', True) if settings.is_file() else True
+    except (OSError, ValueError, AttributeError):
+        raise UserError(f'{settings} does not hold a JSON object') from None
+    try:
+        tree = BertWordPieceTokenizer(str(path), lowercase=lowercase).to_str()
+    except Exception as error:  # the library raises bare Exception
+        raise UserError(f'{path}: not a WordPiece vocabulary that can be read ({str(error)[:200]})') from None
+    return HuggingFaceTokenizer(tree.encode(), str(path))

@@ -158,12 +158,11 @@ class Study:
             )
             self._stop_if_asked()
             trained = time.monotonic()
-            writer.write({**about, 'event': 'trained', 'seconds': trained - began})
             records, remarks = final_records(program, self._store, state)
         for remark in remarks:
             say(remark)
         writer.write(*records, {'kind': 'finished', 'cohort': cohort.name})
-        writer.write({**about, 'event': 'end', 'seconds': time.monotonic() - began})
+        writer.write({**about, 'event': 'end', 'training': trained - began, 'seconds': time.monotonic() - began})
         say(f'cohort {cohort.name}: evaluated in {time.monotonic() - trained:.0f} s')
 
     def _curve(self, program: Program, writer: Metrics):

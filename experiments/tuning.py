@@ -10,6 +10,8 @@ from train.config import Config
 
 SEED = 1_000_000
 """The tuning seed: no table has so many seeds."""
+NOT_CROSSED = ('data.', 'run.', 'evaluation.', 'model.vocab_size', 'optimizer.micro_batches')
+"""All runs of an ablation read one store and are measured alike; the others change no result."""
 HIGHER_IS_BETTER = ('accuracy', 'own_accuracy', 'probe', 'likelihood')
 
 
@@ -32,8 +34,8 @@ class Grid:
             parsed = tuple(_number(value) for value in values.split(','))
         except ValueError:
             raise UserError(f'--grid {text}: write it as FIELD=NUMBER,NUMBER') from None
-        if len(set(parsed)) < 2:
-            raise UserError(f'--grid {text}: give at least two values')
+        if len({f'{value:g}' for value in parsed}) < max(2, len(parsed)):
+            raise UserError(f'--grid {text}: give at least two values, each another in its first six digits')
         return cls(field.replace('-', '_'), parsed)
 
     def name(self, arm: str, value: Any) -> str:
@@ -44,8 +46,11 @@ class Grid:
         """Every arm at every value.
 
         Raises:
-          UserError: the field does not exist or refuses a value, or the arms differ in nothing else.
+          UserError: the field does not exist, is none to choose by, or refuses a value, or the arms differ in nothing
+            else.
         """
+        if self.field.startswith(NOT_CROSSED):
+            raise UserError(f'--grid {self.field}: no value of it can be better; name a field such as optimizer.*')
         try:
             crossed = {
                 self.name(arm, value): changed(config, {self.field: value})
@@ -67,8 +72,8 @@ class Grid:
         scores: dict[str, dict[str, float]] = {arm: {} for arm in arms}
         names = {self.name(arm, value): (arm, value) for arm in arms for value in self.values}
         for record in records:
-            scored = record['kind'] == 'figure' and record['metric'] == ablation.primary
-            if scored and record['value'] is not None and record['arm'] in names and record['eval_rate'] in (None, ablation.primary_rate):
+            scored = record['kind'] == 'figure' and record['metric'] == ablation.primary and record['value'] is not None
+            if scored and record['arm'] in names and record['eval_rate'] in (None, ablation.primary_rate):
                 arm, value = names[record['arm']]
                 scores[arm][f'{value:g}'] = record['value']
         sign = -1 if ablation.primary in HIGHER_IS_BETTER else 1

@@ -13,7 +13,7 @@ from data.errors import UserError
 from data.tokenizer import Tokenizer
 from experiments.ablation import Ablation
 from experiments.config_json import from_json
-from train.cohort import Cohort, Replica, cohorts
+from train.cohort import Cohort, Replica, cohorts, control
 from train.config import Config
 
 MAY_DIFFER = ('run.', 'optimizer.micro_batches', 'data.store', 'evaluation.batch_size')
@@ -54,7 +54,10 @@ class Workdir:
           UserError: an arm has another config here: the fields are named.
         """
         self.check(configs)
-        self.record['configs'] |= {arm: plain(config) for arm, config in configs.items()}
+        # A control runs in its twin's program, so what may differ now differs for it too.
+        controls = [control(Replica(arm, 0, config)) for arm, config in configs.items()]
+        here = {twin.arm: twin.config for twin in controls if twin.arm in self.record['configs']} | configs
+        self.record['configs'] |= {arm: plain(config) for arm, config in here.items()}
 
     def check(self, configs: dict[str, Config]) -> None:
         """Compares configs of arms with those that are here; a vocabulary size of 0 is not known yet.
@@ -118,6 +121,8 @@ def read_workdir(path: Path) -> Workdir:
         raise UserError(f'{file} cannot be read: {error}') from None
     if not isinstance(record, dict) or not {'ablation', 'configs', 'cohorts'} <= record.keys():
         raise UserError(f'{path} is not a workdir: its config.json is of another kind')
+    if not _whole(record):
+        raise UserError(f'{file} was changed by hand: parts of it are missing. Restore it, or name another workdir')
     return Workdir(Path(path), record)
 
 
@@ -188,6 +193,21 @@ def flatten(value: Any, path: str = '') -> dict[str, Any]:
 def plain(value: Any) -> Any:
     """As JSON gives it back: tuples are lists, configs are dicts."""
     return json.loads(json.dumps(value, default=dataclasses.asdict))
+
+
+def _whole(record: dict) -> bool:
+    """Whether a config.json has the form that `Workdir` relies on, down to a config for each planned replica."""
+    ablation, configs, planned = (record[name] for name in ('ablation', 'configs', 'cohorts'))
+    try:
+        return (
+            {'baseline', 'arms'} <= ablation.keys()
+            and {'scale', 'grid'} <= record.keys()
+            and all(isinstance(config, dict) for config in configs.values())
+            and all(arm in configs for cohort in planned for arm, _ in cohort['replicas'])
+            and all(isinstance(cohort['name'], str) for cohort in planned)
+        )
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return False
 
 
 def _asked(record: dict) -> dict | None:

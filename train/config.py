@@ -34,7 +34,7 @@ class MaskingConfig:
         for name, rate in rates.items():
             if not 0 <= rate <= 1:
                 raise ValueError(f'masking.{name} is {rate}: a rate lies between 0 and 1')
-        if min(self.rule) < 0 or abs(sum(self.rule) - 1) > 1e-6:
+        if not (min(self.rule) >= 0 and abs(sum(self.rule) - 1) <= 1e-6):  # neither holds of nan
             raise ValueError(f'masking.rule {self.rule} sums to {sum(self.rule):g}: the three shares must sum to 1')
         shares = [share for share, _ in self.rate_points]
         if shares != sorted(set(shares)) or (shares and not (shares[0] > 0 and shares[-1] <= 1)):
@@ -43,10 +43,10 @@ class MaskingConfig:
             raise ValueError('masking.prediction_rate and masking.rate_points do not go together: leave one out')
         if self.prediction_rate and self.corruption_rate < 1e-5:
             raise ValueError('masking.prediction_rate needs a masking.corruption_rate of 0.00001 or more')
-        if self.noise < 0:
-            raise ValueError(f'masking.noise is {self.noise}: use 0 or more')
-        if self.duplicates < 0:
-            raise ValueError(f'masking.duplicates is {self.duplicates}: use 0 (dynamic masking) or more')
+        if not 0 <= self.noise < 2**31:
+            raise ValueError(f'masking.noise is {self.noise}: use 0 or more, below 2**31')
+        if not 0 <= self.duplicates < 2**31:
+            raise ValueError(f'masking.duplicates is {self.duplicates}: use 0 (dynamic masking) or more, below 2**31')
 
 
 @dataclass(frozen=True)
@@ -118,6 +118,10 @@ class Stage:
             raise ValueError(f'stages: batch_size {self.batch_size} and steps {self.steps} must be 1 or more')
         if not self.restart and (self.peak_scale != 1.0 or self.warmup_share is not None):
             raise ValueError('stages: peak_scale and warmup_share need restart True (a schedule that starts here)')
+        if not self.peak_scale >= 0:
+            raise ValueError(f'stages.peak_scale is {self.peak_scale}: use 0 or more')
+        if self.warmup_share is not None and not 0 <= self.warmup_share <= 1:
+            raise ValueError(f'stages.warmup_share is {self.warmup_share}: use a share between 0 and 1')
 
 
 @dataclass(frozen=True)

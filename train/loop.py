@@ -47,6 +47,9 @@ def train(
     config = program.cohort.config
     restored = checkpoints.restore(program.abstract_state())
     state, step = (restored[1], restored[0]) if restored else (program.init(), 0)
+    for part in ('replicas', 'tokenizer'):
+        if restored and restored[2].get(part) != meta[part]:
+            raise UserError(f'the checkpoints in {workdir}/checkpoints are of other {part}: name another --workdir')
     writer.truncate_after({(replica.arm, replica.seed): step for replica in program.cohort.replicas})
     if restored:
         log(f'cohort {program.cohort.name}: goes on from step {step} of {config.steps}')

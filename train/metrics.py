@@ -127,7 +127,7 @@ def read(workdir: str | Path) -> list[dict[str, Any]]:
     the run is taken up. A last line that is not finished is left out. A workdir without metrics has none.
 
     Raises:
-      UserError: a line before the last is not JSON.
+      UserError: a finished line is not JSON, or no record.
     """
     path = Path(workdir) / 'metrics.jsonl'
     records: dict[Any, dict[str, Any]] = {}
@@ -143,9 +143,12 @@ def _parsed(path: Path, content: bytes) -> Iterator[tuple[bytes, dict[str, Any]]
     """(line, record) of every finished line."""
     for number, line in enumerate(content[: content.rfind(b'\n') + 1].splitlines(keepends=True), 1):
         try:
-            yield line, json.loads(line)
+            record = json.loads(line)
         except ValueError:
             raise UserError(f'{path}: line {number} is not JSON: take it out') from None
+        if not isinstance(record, dict) or 'kind' not in record:
+            raise UserError(f'{path}: line {number} is no record: take it out')
+        yield line, record
 
 
 def _scalars(record: dict[str, Any]) -> Iterator[tuple[str, float]]:

@@ -33,12 +33,12 @@ def cost_section(results: Results) -> Section:
 def _wall_time(results: Results) -> list[str]:
     lines = []
     for workdir, runs in zip(results.workdirs, results.runs, strict=True):
-        starts, trained, ends = ([run for run in runs if run['event'] == e] for e in ('start', 'trained', 'end'))
+        starts, ends = ([run for run in runs if run['event'] == event] for event in ('start', 'end'))
         if not starts:
             continue
         text = f'{workdir}: ' if len(results.workdirs) > 1 else ''
         if ends:
-            whole, training = (duration(sum(run['seconds'] for run in part)) for part in (ends, trained))
+            whole, training = (duration(sum(run[part] for run in ends)) for part in ('seconds', 'training'))
             text += f'Wall time {whole}, of which training {training}, shared by all replicas: it has no split by arm. '
         text += f'Machine: {listed(list(dict.fromkeys(run["host"] for run in starts)))}.'
         if len(starts) > len(ends):

@@ -90,7 +90,7 @@ def make_records(arms: list[str], seeds, losses=None, own=None) -> list[dict]:
         for metric, value in (('unigram_loss', 5.74), ('left_loss', 5.12 + rate / 9), ('both_loss', 4.83 + rate / 3)):
             records.append(figure('', None, metric, value, rate, step=None, stage=None))
     records.append(figure('', None, 'probe_majority', 47.5, task='century', step=None, stage=None))
-    return records + [{**run, 'event': 'trained', 'seconds': 198.0}, {**run, 'event': 'end', 'seconds': 252.4}]
+    return [*records, {**run, 'event': 'end', 'training': 198.0, 'seconds': 252.4}]
 
 
 def with_controls(config: dict, records: list[dict], twins: list[tuple[str, int]]) -> tuple[dict, list[dict]]:

@@ -145,7 +145,7 @@ def test_a_primary_rate_that_is_never_evaluated_is_refused(primary):
 def test_the_rates_that_count_are_those_of_the_arms_and_the_command_line():
     with pytest.raises(ValueError, match=re.escape('primary_rate 0.15 is none of evaluation.rates (0.3,)')):
         ablation(overrides={'evaluation.rates': (0.3,)})
-    with pytest.raises(ValueError, match=re.escape("(0.4,): arm '40%'")):
+    with pytest.raises(ValueError, match="arm '40%' changes evaluation.rates"):
         ablation(arms=(ARMS[0], Arm('40%', {'evaluation.rates': (0.4,)})))
     base = dataclasses.replace(BASE, evaluation=EvaluationConfig(rates=(0.2,)))
     assert ablation(base=base, primary_rate=0.2).primary_rate == 0.2
@@ -153,3 +153,16 @@ def test_the_rates_that_count_are_those_of_the_arms_and_the_command_line():
 
 def test_a_primary_metric_without_rates_needs_none():
     assert ablation(primary='probe', primary_rate=0.2).primary == 'probe'
+
+
+@pytest.mark.parametrize(
+    ('changes', 'named'),
+    [
+        ({'evaluation.rows': 7}, 'evaluation.rows'),
+        ({'stages.1.length': 96}, 'the last stage'),
+        ({'data.corpus': 'files:x'}, 'data.corpus'),
+    ],
+)
+def test_arms_that_would_be_measured_on_other_text_are_refused(changes, named):
+    with pytest.raises(ValueError, match=f"arm 'x' changes {named}"):
+        ablation(arms=(ARMS[0], Arm('x', changes)))

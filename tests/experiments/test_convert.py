@@ -54,6 +54,22 @@ def test_a_vocab_txt_will_do_and_a_missing_head_is_said(bert, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
+    ('name', 'content', 'says'),
+    [
+        ('vocab.txt', b'\xff\xfe', 'vocab.txt: not a WordPiece vocabulary'),
+        ('vocab.txt', b'[PAD]\n', 'vocab.txt: not a WordPiece vocabulary'),
+        ('tokenizer_config.json', b'{', 'tokenizer_config.json does not hold a JSON object'),
+        ('tokenizer_config.json', b'[]', 'tokenizer_config.json does not hold a JSON object'),
+    ],
+)
+def test_a_broken_vocabulary_is_named(name, content, says, bert, tmp_path):
+    (bert / 'tokenizer.json').unlink()
+    (bert / name).write_bytes(content)
+    with pytest.raises(UserError, match=says):
+        convert.main([f'hf:{bert}', '--out', str(tmp_path / 'in')])
+
+
+@pytest.mark.parametrize(
     ('arguments', 'says'),
     [
         ([], 'needs a source'),
@@ -62,6 +78,7 @@ def test_a_vocab_txt_will_do_and_a_missing_head_is_said(bert, tmp_path, capsys):
         (['hf:{new}', '--out', '{other}'], 'no folder of transformers'),
         (['hf:{bert}', '--out', '{bert}'], 'is not empty'),
         (['{bert}', '--out', 'hf:{new}'], 'is not a workdir'),
+        (['hf:{bert}', '--out', '{bert}/vocab.txt'], 'is a file'),
     ],
 )
 def test_mistakes_are_one_line(arguments, says, bert, tmp_path):

@@ -36,6 +36,12 @@ def config(scale, little=LITTLE, much=MUCH):
     return Ablation('tiny', 'Nothing shows.', BASE, (Arm('15%', little), Arm('40%', much)), '15%', seeds=1)
 """
 """Two arms, one seed."""
+LEAN = [
+    word
+    for name in ('likelihood_paragraphs', 'probe_paragraphs', 'examples', 'curve_every')
+    for word in (f'--evaluation.{name}', '0')
+]
+"""Measures losses at the end and no more."""
 
 
 @dataclass(frozen=True)

@@ -115,6 +115,13 @@ def test_a_file_cut_at_any_byte_keeps_its_finished_lines(tmp_path_factory, cut):
     assert read(folder) == records
 
 
+@pytest.mark.parametrize('line', ['5', 'null', '[]', '{}', '{"arm": "15%"}'])
+def test_a_line_that_is_no_record_is_named(line, tmp_path):
+    (tmp_path / 'metrics.jsonl').write_text(f'{{"kind": "run"}}\n{line}\n')
+    with pytest.raises(UserError, match='metrics.jsonl: line 2 is no record'):
+        read(tmp_path)
+
+
 def test_a_broken_line_in_the_middle_is_named(tmp_path):
     (tmp_path / 'metrics.jsonl').write_text('{"kind": "run"}\n\0\0\0\n{"kind": "run"}\n')
     with pytest.raises(UserError, match='metrics.jsonl: line 2 is not JSON'):

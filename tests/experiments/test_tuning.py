@@ -1,0 +1,32 @@
+"""What --grid crosses, and what it refuses."""
+
+import pytest
+
+from data.errors import UserError
+from experiments.tuning import Grid
+from train.config import Config, MaskingConfig
+
+CONFIGS = {'15%': Config(), '40%': Config(masking=MaskingConfig(corruption_rate=0.4))}
+
+
+def test_every_arm_at_every_value():
+    crossed = Grid.parse('optimizer.learning-rate=1e-3,0.01').crossed(CONFIGS)
+    assert {name: config.optimizer.learning_rate for name, config in crossed.items()} == {
+        f'{arm} @ optimizer.learning_rate={value:g}': value for arm in CONFIGS for value in (0.001, 0.01)
+    }
+
+
+@pytest.mark.parametrize(
+    'field',
+    ['data.vocab_size', 'data.max_train_tokens', 'run.log_every', 'evaluation.rows', 'model.vocab_size',
+     'optimizer.micro_batches'],
+)  # fmt: skip
+def test_a_field_that_no_run_could_be_better_by_is_refused(field):
+    with pytest.raises(UserError, match=f'--grid {field}: no value of it can be better'):
+        Grid.parse(f'{field}=1024,2048').crossed(CONFIGS)
+
+
+@pytest.mark.parametrize('values', ['0.001', '1e-3,0.001', '0.00123456,0.001234561,0.1', ''])
+def test_values_of_one_name_are_refused(values):
+    with pytest.raises(UserError, match='--grid optimizer.learning_rate'):
+        Grid.parse(f'optimizer.learning_rate={values}')
