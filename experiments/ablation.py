@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Literal
 
 from experiments.field_types import check_fields
+from train.cohort import CONTROL
 from train.config import Config
 
 
@@ -60,6 +61,9 @@ class Ablation:
         names = [arm.name for arm in self.arms]
         if len(set(names)) != len(names) or not names:
             raise ValueError(f'arms {names}: give at least one, each with a name of its own')
+        for name in names:
+            if not name.strip() or not name.isprintable() or name.endswith(CONTROL):
+                raise ValueError(f'arm {name!r}: use a name of one line that does not end in {CONTROL!r}')
         if self.baseline not in names:
             raise ValueError(f'baseline {self.baseline!r} is not an arm; the arms are {", ".join(names)}')
         if self.seeds < 1:

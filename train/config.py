@@ -86,7 +86,7 @@ class OptimizerConfig:
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f'optimizer.{name} is {getattr(self, name)}: use a number from 0 to below 1')
         for name in ('learning_rate', 'weight_decay', 'clip_norm'):
-            if not getattr(self, name) >= 0:
+            if not 0 <= getattr(self, name) < float('inf'):
                 raise ValueError(f'optimizer.{name} is {getattr(self, name)}: use 0 or more')
         if not self.epsilon > 0:
             raise ValueError(f'optimizer.epsilon is {self.epsilon}: use a number above 0')

@@ -81,7 +81,8 @@ class Metrics:
     def flush(self) -> None:
         """Hands TensorBoard's buffers to the operating system; metrics.jsonl has none."""
         for writer in self._writers.values():
-            writer.flush()
+            writer.close()  # its own flush leaves what is queued; the next record opens another file
+        self._writers.clear()
 
     def close(self) -> None:
         """Writes what is buffered and closes all files."""
@@ -115,7 +116,7 @@ class Metrics:
         from tensorboardX import SummaryWriter  # here, since it is slow to import
 
         folder = self._workdir / 'tensorboard' / re.sub(r'[^\w.=+-]+', '_', '-'.join(map(str, replica)))
-        restored = self._restored.get(replica)
+        restored = self._restored.pop(replica, None)
         # TensorBoard hides what an earlier process wrote from purge_step on.
         return SummaryWriter(str(folder), purge_step=None if restored is None else restored + 1)
 

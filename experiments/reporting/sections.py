@@ -131,9 +131,10 @@ def curve_section(results: Results) -> Section | None:
         return None
     rate = next(row.eval_rate for row in results.rows if row.metric == 'curve_loss')
     caption = (
-        f'Loss at {percent(rate)} on a sample of the held-out rows, at the length of the last stage throughout (learned '
-        'positions beyond an earlier stage are untrained until then): mean over seeds, the band from the lowest seed to '
-        'the highest. Points of different arms are comparable, points and the tables above are not (other rows).'
+        f'Loss at {percent(rate)} on a sample of the held-out rows, at the length of the last stage throughout (until '
+        'it begins, learned positions that no earlier stage has are untrained): mean over seeds, the band from the '
+        'lowest seed to the highest. Points of different arms are comparable, points and the tables above are not '
+        '(other rows).'
     )
     return Section('Learning curves', [Figure(CURVES_PNG, f'Loss at {percent(rate)} during training, by arm', caption)])
 

@@ -1,11 +1,15 @@
 """One prepared corpus and one finished ablation for all tests of commands. Tests change copies of them alone."""
 
 import shutil
+import sys
+from importlib import import_module
 
+import jax
 import pytest
 
+from experiments import cli
 from tests.data.corpora import speeches, write_jsonl
-from tests.integration.commands import TINY, Place
+from tests.integration.commands import TINY, Place, contents, one_line
 
 
 @pytest.fixture(scope='session')
@@ -36,3 +40,36 @@ def copied(place, finished):
         return shutil.copytree(finished[0], place.folder / name)
 
     return copy
+
+
+@pytest.fixture
+def here(place, monkeypatch, tmp_path):
+    """A working directory of the test's own, with the config, the corpus and its store."""
+    for name in ('tiny.py', 'corpus.jsonl'):
+        shutil.copy(place.folder / name, tmp_path)
+    shutil.copytree(place.folder / 'store', tmp_path / 'store')
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def refused(here, monkeypatch, capfd):
+    """Runs a command in this process, which must refuse it and leave all files as they are; what it says."""
+    jax.devices()  # before a command says how many it wants
+    for name in ('XLA_FLAGS', 'TF_CPP_MIN_LOG_LEVEL'):
+        monkeypatch.setenv(name, '')  # put back afterwards, whatever a command sets
+
+    def refuse(command: str, *words, prepared: bool = True) -> str:
+        if command in ('ablate', 'pretrain') and prepared:
+            words = [*words, '--data.corpus', 'files:corpus.jsonl', '--data.store', 'store']
+            words += ['--run.compilation-cache', '']
+        monkeypatch.setattr(sys, 'argv', [f'{command}.py', *map(str, words)])
+        before, paths = contents(here), set(here.rglob('*'))
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            cli.run(import_module(f'experiments.{command}').main)
+        assert stop.value.code == 2
+        assert set(here.rglob('*')) == paths and contents(here) == before
+        return one_line(capfd.readouterr().err)
+
+    return refuse
