@@ -1,24 +1,26 @@
-"""Tokens a second of the loader alone."""
+"""How many tokens a second the loader hands over."""
 
 import time
+from collections import deque
 
 from data.loader import batches
 from data.store import TokenStore
 
-LENGTH, BATCH_SIZE, STEPS = 128, 256, 2000
+LENGTH, BATCH_SIZE = 128, 256
 
 
-def measure(store: TokenStore) -> float:
-    """Tokens a second over STEPS batches of one seed, prefetched as in training."""
+def measure(store: TokenStore, tokens: int, length: int = LENGTH, batch_size: int = BATCH_SIZE) -> float:
+    """Tokens a second over about so many tokens, from the call to the last batch. The corpus comes round again."""
+    steps = max(tokens // (length * batch_size), 1)
+    began = time.perf_counter()
     rows = batches(
         store.train,
         store.tokenizer.vocabulary,
         seeds=(0,),
-        length=LENGTH,
-        batch_size=BATCH_SIZE,
+        length=length,
+        batch_size=batch_size,
         start=0,
-        steps=STEPS,
+        steps=steps,
     )
-    began = time.perf_counter()
-    tokens = sum(batch.tokens_SxBxL.size for batch in rows)
-    return tokens / (time.perf_counter() - began)
+    deque(rows, maxlen=0)
+    return steps * length * batch_size / (time.perf_counter() - began)

@@ -30,7 +30,6 @@ def held(here, finished) -> Path:
         (['--data.corpus', 'files:folder'], '--corpus files:folder: no file matches (a folder: try files:folder/*)'),
         (['--data.corpus', 'files:folder/few.txt'], 'the corpus has one document with text'),
         (['--data.corpus', 'news'], "data.corpus is 'news': use sotu, files:GLOB or tfds:NAME[:SPLIT]"),
-        (['--data.corpus', 'tfds:nothing_of_that_name'], 'tfds:nothing_of_that_name'),
         ([*CORPUS, '--data.tokenizer', 'hf:nowhere.json'], 'hf:nowhere.json: cannot be read'),
         ([*CORPUS, '--data.store', 'folder'], 'folder: exists and is not a token store; choose another folder'),
         ([*CORPUS, '--data.store', 'tiny.py'], 'tiny.py: exists and is not a token store; choose another folder'),
