@@ -1,9 +1,9 @@
 """Dropout whose noise is cheap to draw and is drawn again in the backward pass rather than kept.
 
 Threefry costs more than all else in dropout on a CPU. Here a typed key gives 96 bits by threefry, and each element's
-bits come from those and its place by integer hashing (the finaliser `lowbias32` of C. Wellons, with words of the key
-mixed in at both ends). So the noise depends on the key and the element's place in the whole array alone, not on how the
-array is laid out over devices, and no array of noise is ever stored.
+bits come from those and its place by integer hashing (the finaliser `triple32` of C. Wellons, with words of the key
+mixed in before it and after its first round). So the noise depends on the key and on the element's place in the whole
+array alone, not on how the array is laid out over devices, and no array of noise is ever stored.
 """
 
 import math
@@ -42,9 +42,10 @@ def _places(shape: tuple[int, ...]) -> jax.Array:
 
 def _hash(x: jax.Array, before: jax.Array, between: jax.Array) -> jax.Array:
     x = x ^ before
-    x = (x ^ (x >> 16)) * jnp.uint32(0x7FEB352D) + between
-    x = (x ^ (x >> 15)) * jnp.uint32(0x846CA68B)
-    return x ^ (x >> 16)
+    x = (x ^ (x >> 17)) * jnp.uint32(0xED5AD4BB) + between
+    x = (x ^ (x >> 11)) * jnp.uint32(0xAC4C1B51)
+    x = (x ^ (x >> 15)) * jnp.uint32(0x31848BAB)
+    return x ^ (x >> 14)
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(2,))

@@ -45,6 +45,15 @@ def test_runs_of_eight_are_as_frequent_as_chance_has_it():
     assert stats.chisquare(counts).pvalue > 1e-4
 
 
+@pytest.mark.parametrize('word', [0, 1, 2])
+@pytest.mark.parametrize('bit', [0, 13, 31])
+def test_a_bit_of_any_word_of_the_seed_makes_another_mask(word, bit):
+    seed = noise_seed(jax.random.key(5))
+    other = seed.at[word].set(seed[word] ^ jnp.uint32(1 << bit))
+    one, two = (2.0 * np.asarray(keep(each, 0.5, (4, 64, 256))) - 1 for each in (seed, other))
+    assert abs((one * two).mean()) * np.sqrt(one.size) < 4.5
+
+
 def test_many_seeds_give_many_masks():
     # Every element over 4,096 seeds: the key's bits reach every place.
     dropped_NxLxC = ~np.asarray(jax.vmap(lambda seed: keep(seed, 0.3, (8, 8)))(seeds(4096)))
