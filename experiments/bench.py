@@ -1,43 +1,55 @@
 """How fast it is: our step beside PyTorch's, an ablation beside its replicas one by one, the loader, the start."""
 
-import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Literal
 
 from experiments import cli
-from experiments.devices import prepare
-from train.config import RunConfig
+from experiments.devices import cores, prepare
+from model.config import SIZES
+from train.config import MaskingConfig, RunConfig, Stage
 
-PARTS = ('step', 'ablation', 'loader', 'startup')
+Part = Literal['step', 'ablation', 'loader', 'startup']
 
 
 @dataclass(frozen=True)
 class BenchFlags:
     """Flags of bench."""
 
+    only: tuple[Part, ...] = ('step', 'ablation', 'loader', 'startup')
+    """Parts to time."""
     sizes: tuple[str, ...] = ('tiny', 'mini')
     """Sizes of BERT (model/config.py)."""
     lengths: tuple[int, ...] = (128, 512)
     """Tokens a row; 4,096 tokens a step at each."""
     rates: tuple[float, ...] = (0.15, 0.40)
     """Masking rates."""
+    vocab_size: int = 0
+    """Ids of the models compared with PyTorch's (0: those of the embedded corpus's tokenizer)."""
     pairs: int = 5
     """Turns of each side."""
-    only: tuple[str, ...] = field(default=PARTS)
-    """Parts to time: step, ablation, loader, startup."""
+    seconds: float = 1.0
+    """About how long a turn is."""
+
+    def __post_init__(self):
+        for name in ('pairs', 'seconds'):
+            if not getattr(self, name) > 0:
+                raise ValueError(f'--{name} {getattr(self, name)}: use a number above 0')
+        if unknown := [size for size in self.sizes if size not in SIZES]:
+            raise ValueError(f'--sizes {unknown[0]}: use {", ".join(SIZES)}')
+        for rate in self.rates:
+            MaskingConfig(corruption_rate=rate)
+        for length in self.lengths:
+            Stage(length=length, batch_size=1, steps=1)
 
 
 def main(args: list[str]) -> None:
     """Runs the command."""
     flags = cli.parse(BenchFlags, args, BenchFlags(), 'python -m experiments.bench', __doc__)
-    if unknown := [part for part in flags.only if part not in PARTS]:
-        raise cli.UserError(f'--only {unknown[0]}: use {", ".join(PARTS)}')
-    if flags.pairs < 1:
-        raise cli.UserError(f'--pairs {flags.pairs}: use 1 or more')
-    cores = os.cpu_count() or 1
-    prepare(RunConfig(), replicas=cores)
+    prepare(RunConfig(), replicas=cores())
     from experiments.benching import report  # JAX starts here, after its devices are known
 
-    report.print_all(flags, cores)
+    for line in report.lines(flags):
+        print(line, flush=True)
 
 
 if __name__ == '__main__':

@@ -65,8 +65,9 @@ def cohorts(replicas: list[Replica], baseline: str, slots: int = 1, first: int =
     """Replicas grouped by structure, in the order in which the structures appear; named by numbers from `first`.
 
     Args:
-      slots: groups of devices along mesh axis `arm`. Where they do not divide a cohort, A/A controls fill it up, at
-        most one for each replica of the baseline (where it is elsewhere, of the cohort): they cost no time.
+      slots: groups of devices along mesh axis `arm`, of which a cohort uses at most one a replica. Where they do not
+        divide a cohort, A/A controls fill it up, at most one for each replica of the baseline (where it is elsewhere,
+        of the cohort): they cost no time.
     """
     groups: dict[tuple[Config, int], list[Replica]] = {}
     for replica in replicas:
@@ -74,7 +75,8 @@ def cohorts(replicas: list[Replica], baseline: str, slots: int = 1, first: int =
     found = []
     for group in groups.values():
         twins = [replica for replica in group if replica.arm == baseline] or group
-        side_by_side = max(n for n in range(1, slots + 1) if slots % n == 0 and -len(group) % n <= len(twins))
+        groups_of_devices = range(1, min(slots, len(group)) + 1)
+        side_by_side = max(n for n in groups_of_devices if slots % n == 0 and -len(group) % n <= len(twins))
         controls = map(control, twins[: -len(group) % side_by_side])
         found.append(Cohort(str(first + len(found)), (*group, *controls)))
     return found

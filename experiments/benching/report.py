@@ -1,60 +1,91 @@
-"""Carries out the parts of the bench and prints each figure as it comes."""
+"""Carries out the parts of the bench; a line for each figure as it comes."""
 
 import statistics
+from collections.abc import Iterator
+from importlib.metadata import version
 from itertools import product
 
 from data.config import DataConfig
 from data.errors import UserError
 from data.prepare import store_for
+from data.store import TokenStore
+from experiments.bench import BenchFlags
 from experiments.benching import ablation, loader, startup, step, torch_peer
-from model.config import SIZES
-
-VOCABULARY = 8192
-"""Pieces of the tokenizer in the comparison with PyTorch."""
+from experiments.benching.clock import Sides
+from experiments.devices import cores
 
 
-def print_all(flags, cores: int) -> None:
-    """Prints the parts that are asked for.
+def lines(flags: BenchFlags) -> Iterator[str]:
+    """The parts that are asked for.
 
     Raises:
-      UserError: an unknown size.
+      UserError: vocab_size is below that of the tokenizer.
     """
-    if unknown := [size for size in flags.sizes if size not in SIZES]:
-        raise UserError(f'--sizes {unknown[0]}: use {", ".join(SIZES)}')
-    if 'step' in flags.only:
-        _print_steps(flags, cores)
-    if 'ablation' in flags.only:
-        store = store_for(DataConfig(), log=lambda line: None)
-        print('\nAll replicas of configs/masking_rate.py in one program, against one after the other')
-        for found in ablation.measure(store, flags.pairs, mesh=(1, 1)):
-            tokens = found.tokens / statistics.median(found.sides.ours)
-            print(
-                f'length {found.length}: {found.replicas} replicas, {tokens:,.0f} tokens/s, '
-                f'{_ratio(found.sides)} times as fast'
-            )
-    if 'loader' in flags.only:
-        store = store_for(DataConfig(), log=lambda line: None)
-        print(f'\nLoader, length {loader.LENGTH}, batch {loader.BATCH_SIZE}: {loader.measure(store):,.0f} tokens/s')
-    if 'startup' in flags.only:
-        cold, warm = startup.measure()
-        print(f'\nProcess start to first step, smoke scale: {warm:.1f} s (compilation cache empty: {cold:.1f} s)')
+    store = store_for(DataConfig(), log=lambda line: None)
+    yield f'{cores()} cores, jax {version("jax")}; each figure is the median of {flags.pairs} turns by both sides'
+    parts = {
+        'step': lambda: _steps(flags, store),
+        'ablation': lambda: _ablation(flags, store),
+        'loader': lambda: _loader(flags, store),
+        'startup': lambda: _startup(store),
+    }
+    for name, part in parts.items():
+        if name in flags.only:
+            yield ''
+            yield from part()
 
 
-def _print_steps(flags, threads: int) -> None:
-    store = store_for(DataConfig(vocab_size=VOCABULARY), log=lambda line: None)
-    missing = torch_peer.missing()
-    if missing:
-        print(f'{" and ".join(missing)} not installed (make venv-peers): our figures alone')
-    print(f'Train step, {step.TOKENS} tokens, vocabulary {VOCABULARY}, {threads} threads, dropout 0.1')
-    print('| size | length | rate | our tokens/s | PyTorch tokens/s | ratio (smallest to largest pair) |')
-    print('| --- | ---: | ---: | ---: | ---: | ---: |')
+def _steps(flags: BenchFlags, store: TokenStore) -> Iterator[str]:
+    vocab_size, known = flags.vocab_size or store.tokenizer.vocabulary.size, store.tokenizer.vocabulary.size
+    if vocab_size < known:
+        raise UserError(f'--vocab_size {vocab_size}: the tokenizer has {known}; use that or more')
+    absent = torch_peer.missing()
+    if absent:
+        yield f'{" and ".join(absent)} not installed here (make venv-peers installs it): our figures alone'
+    else:
+        yield f'torch {version("torch")}, transformers {version("transformers")}'
+    yield f'Train step: one replica, {step.TOKENS:,} tokens, vocabulary {vocab_size:,}, dropout 0.1, AdamW, float32'
+    yield from _row('size', 'length', 'rate', 'tokens/s', *([] if absent else ['PyTorch', 'ratio', 'of single pairs']))
     for size, length, rate in product(flags.sizes, flags.lengths, flags.rates):
-        sides = step.measure(step.Case(size, length, rate), store, flags.pairs, not missing, threads)
-        ours = step.TOKENS / statistics.median(sides.ours)
-        theirs = f'{step.TOKENS / statistics.median(sides.theirs):,.0f} | {_ratio(sides)}' if sides.theirs else ' | '
-        print(f'| {size} | {length} | {rate:g} | {ours:,.0f} | {theirs} |', flush=True)
+        case = step.Case(size, length, rate, vocab_size)
+        sides = step.measure(case, store, flags.pairs, 0 if absent else cores(), flags.seconds)
+        ours = _speed(case.tokens, sides.ours)
+        theirs = [] if absent else [_speed(case.tokens, sides.theirs), f'{sides.ratio:.2f}', _spread(sides)]
+        yield from _row(size, length, f'{100 * rate:g}%', ours, *theirs)
 
 
-def _ratio(sides) -> str:
+def _ablation(flags: BenchFlags, store: TokenStore) -> Iterator[str]:
+    yield 'Ablation: all replicas of configs/masking_rate.py in one program, against one after the other'
+    yield from _row('length', 'replicas', 'tokens/s', 'one by one', 'ratio', 'of single pairs')
+    for found in ablation.measure(store, flags.pairs, flags.seconds):
+        ours, theirs = (_speed(found.tokens, side) for side in (found.sides.ours, found.sides.theirs))
+        yield from _row(found.length, found.replicas, ours, theirs, f'{found.sides.ratio:.2f}', _spread(found.sides))
+
+
+def _loader(flags: BenchFlags, store: TokenStore) -> Iterator[str]:
+    speeds = [loader.measure(store) for _ in range(flags.pairs)]
+    yield (
+        f'Loader: {statistics.median(speeds):,.0f} tokens/s at length {loader.LENGTH}, batch {loader.BATCH_SIZE} '
+        f'({min(speeds):,.0f} to {max(speeds):,.0f})'
+    )
+
+
+def _startup(store: TokenStore) -> Iterator[str]:
+    cold, warm = startup.measure(store.folder)
+    yield (
+        f'Start: {warm:.1f} s from the start of pretrain at smoke scale to its first step '
+        f'({cold:.1f} s with an empty compilation cache)'
+    )
+
+
+def _row(*cells) -> Iterator[str]:
+    yield '  '.join(f'{cell:>{15 if i > 5 else 10}}' for i, cell in enumerate(cells))
+
+
+def _speed(tokens: int, seconds: tuple[float, ...]) -> str:
+    return f'{tokens / statistics.median(seconds):,.0f}'
+
+
+def _spread(sides: Sides) -> str:
     low, high = sides.spread
-    return f'{sides.ratio:.2f} ({low:.2f} to {high:.2f})'
+    return f'{low:.2f} to {high:.2f}'

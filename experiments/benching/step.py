@@ -13,7 +13,7 @@ from experiments.benching.ours import Steps, first_rows
 from experiments.benching.torch_peer import TorchSteps
 from model.config import SIZES, ModelConfig
 from train.cohort import Cohort, Replica
-from train.config import Config, MaskingConfig, RunConfig, Stage
+from train.config import Config, MaskingConfig, Stage
 from train.masking import Masked, document_ids, mask_rows
 from train.program import Program
 from train.rates import target_slots
@@ -32,24 +32,35 @@ class Case:
     size: str
     length: int
     rate: float
+    vocab_size: int
 
-    def config(self, vocab_size: int, mesh: tuple[int, int]) -> Config:
-        """A run of one stage."""
+    @property
+    def config(self) -> Config:
+        """A run of one stage, TOKENS a step or what whole rows come closest to it from below."""
         return Config(
-            model=ModelConfig(**SIZES[self.size], max_length=max(self.length, 8), vocab_size=vocab_size),
+            model=ModelConfig(**SIZES[self.size], max_length=max(self.length, 512), vocab_size=self.vocab_size),
             masking=MaskingConfig(corruption_rate=self.rate),
             stages=(Stage(length=self.length, batch_size=max(TOKENS // self.length, 1), steps=1_000_000),),
-            run=RunConfig(mesh=mesh),
         )
 
+    @property
+    def tokens(self) -> int:
+        """A step's."""
+        (stage,) = self.config.stages
+        return stage.length * stage.batch_size
 
-def measure(case: Case, store: TokenStore, pairs: int, peer: bool, threads: int, mesh=(1, -1), seconds=1.0) -> Sides:
-    """Seconds a step, by turns; the other side is left out where `peer` is false."""
+
+def measure(case: Case, store: TokenStore, pairs: int, threads: int, seconds: float) -> Sides:
+    """Seconds a step, by turns.
+
+    Args:
+      threads: those of the other side; 0 leaves it out.
+    """
     vocabulary = store.tokenizer.vocabulary
-    config = case.config(vocabulary.size, mesh)
+    config = case.config
     program = Program.of(Cohort('bench', (Replica('bench', 0, config),)), vocabulary)
     rows = first_rows(program, store, 0, BATCHES)
-    theirs = TorchSteps(config, [masked(config, host, vocabulary) for host in rows], threads) if peer else None
+    theirs = TorchSteps(config, [masked(config, host, vocabulary) for host in rows], threads) if threads else None
     return alternate(Steps(program, rows), theirs, pairs, seconds)
 
 

@@ -46,6 +46,12 @@ def test_nine_replicas_on_two_slots_get_one_control():
     assert dataclasses.replace(control.config, masking=twin.config.masking) == twin.config
 
 
+@pytest.mark.parametrize('slots', [2, 8, 256])
+def test_one_replica_has_all_devices_for_itself(slots):
+    (group,) = cohorts(replicas(('a',), 1), 'a', slots)
+    assert [replica.arm for replica in group.replicas] == ['a']
+
+
 @settings(deadline=None, max_examples=60)
 @given(st.integers(1, 4), st.integers(1, 5), st.integers(1, 64))
 def test_controls_fill_whole_slots_and_are_all_different(arms, seeds, slots):
