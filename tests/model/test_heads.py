@@ -109,8 +109,9 @@ def test_dropout_touches_the_output_of_all_but_span(kind):
     config = dataclasses.replace(CONFIG, dropout=0.5)
     states_BxLxD = np.random.default_rng(1).normal(size=(3, 12, 16)).astype(np.float32)
     head, lengths_B = random_head(kind, 2), VALID_BxL.sum(axis=1)
+    keys = (None, key(0), key(0), key(1))
     whole, one, again, other = (
-        np.asarray(apply_head(head, config, kind, 2, states_BxLxD, lengths_B, k)) for k in (None, key(0), key(0), key(1))
+        np.asarray(apply_head(head, config, kind, 2, states_BxLxD, lengths_B, each)) for each in keys
     )
     np.testing.assert_array_equal(one, again)
     assert np.array_equal(whole, one) == np.array_equal(one, other) == (kind == 'span')
