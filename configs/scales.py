@@ -10,12 +10,14 @@ tenth on rows several times as long, under one learning-rate schedule.
 """
 
 from collections.abc import Callable
+from typing import Literal
 
 from data.config import DataConfig
 from model.config import SIZES, ModelConfig
 from train.config import Config, EvaluationConfig, OptimizerConfig, RunConfig, Stage
 
-SEEDS = {'smoke': 2, 'cpu': 3, 'overnight': 3, 'paper': 3}
+Scale = Literal['smoke', 'cpu', 'overnight', 'paper']
+SEEDS: dict[Scale, int] = {'smoke': 2, 'cpu': 3, 'overnight': 3, 'paper': 3}
 """Seeds an arm. An ablation's test needs two; three give its intervals a finite width that one can use."""
 
 
@@ -135,4 +137,4 @@ def _paper() -> Config:
     )
 
 
-SCALES: dict[str, Callable[[], Config]] = {'smoke': _smoke, 'cpu': _cpu, 'overnight': _overnight, 'paper': _paper}
+SCALES: dict[Scale, Callable[[], Config]] = {'smoke': _smoke, 'cpu': _cpu, 'overnight': _overnight, 'paper': _paper}

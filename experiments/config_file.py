@@ -5,14 +5,13 @@ import runpy
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
+from configs.scales import SCALES, Scale
 from data.errors import UserError
 from experiments import cli
 from experiments.ablation import Ablation, lookup
 from train.config import Config
-
-SCALES = ('smoke', 'cpu', 'overnight', 'paper')
 
 
 @dataclass(frozen=True)
@@ -20,7 +19,7 @@ class RunFlags:
     """Flags that ablate and pretrain share. CONFIG comes first: a file of configs/."""
 
     config: Annotated[Config, cli.Flat]
-    scale: Literal['smoke', 'cpu', 'overnight', 'paper'] = 'cpu'
+    scale: Scale = 'cpu'
     """How big the run is: smoke (a minute), cpu (10 minutes on 2 cores), overnight, or paper (a pod)."""
     workdir: Path | None = None
     """Where everything goes; the same command again goes on there. Default: a folder of runs/ named by the config."""
