@@ -12,17 +12,17 @@ masking_rate.
 
 from configs import scales
 from configs.corruption_rule import MIXED, rule_arm
-from configs.masking_rate import recipe
+from configs.masking_rate import glue_recipe
 from configs.published import table
-from experiments.ablation import Ablation, changed
+from experiments.ablation import Ablation
 
 
 def config(scale: str) -> Ablation:
-    base = recipe(scale)
+    base = glue_recipe(scale)
     return Ablation(
         name='corruption_rule_40',
         claim='At 40%, all [MASK] does as well as any other rule, or better (Wettig et al. 2023, Table 4).',
-        base=changed(base, {'stages': base.stages[:1]}) if scale == 'paper' else base,
+        base=base,
         arms=(
             rule_arm('all mask', 0.40, (1.0, 0.0, 0.0)),
             # 5% of the tokens are scored as they are, beside the 40%; then 5% of the tokens become random, of the 40%.

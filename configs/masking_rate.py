@@ -44,6 +44,12 @@ def recipe(scale: str) -> Config:
     )
 
 
+def glue_recipe(scale: str) -> Config:
+    """The recipe without its further steps at 512, for tables that hold GLUE alone."""
+    base = recipe(scale)
+    return changed(base, {'stages': base.stages[:1]}) if scale == 'paper' else base
+
+
 def config(scale: str) -> Ablation:
     return Ablation(
         name='masking_rate',

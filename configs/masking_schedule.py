@@ -18,6 +18,7 @@ from train.config import Config, Stage
 
 
 def recipe(scale: str) -> Config:
+    """At paper scale the paper's steps and optimizer."""
     base = scales.scale(scale)
     if scale != 'paper':
         return base

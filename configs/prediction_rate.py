@@ -12,9 +12,9 @@ published: as in masking_rate.
 """
 
 from configs import scales
-from configs.masking_rate import recipe
+from configs.masking_rate import glue_recipe
 from configs.published import table
-from experiments.ablation import Ablation, Arm, changed
+from experiments.ablation import Ablation, Arm
 
 
 def _arm(corrupted: float, predicted: float) -> Arm:
@@ -25,11 +25,10 @@ def _arm(corrupted: float, predicted: float) -> Arm:
 
 
 def config(scale: str) -> Ablation:
-    base = recipe(scale)
     return Ablation(
         name='prediction_rate',
         claim='More predictions help and more corruption hurts; the masking rate trades them (Wettig et al. 2023).',
-        base=changed(base, {'stages': base.stages[:1]}) if scale == 'paper' else base,
+        base=glue_recipe(scale),
         arms=(
             _arm(0.40, 0.40),
             _arm(0.40, 0.20),
