@@ -59,9 +59,7 @@ def features(kind: str = 'classification', rows: int = 30, seed: int = 0, longes
     )  # fmt: skip
 
 
-def program(
-    kind: str = 'classification', seeds=(0,), encoders_=None, points=(CONFIG,), frozen: int = 0
-) -> Program:
+def program(kind: str = 'classification', seeds=(0,), encoders_=None, points=(CONFIG,), frozen: int = 0) -> Program:
     """Every encoder with every seed at every point."""
     encoders_ = encoders_ or encoders()
     points = [dataclasses.replace(point, features=frozen) for point in points]

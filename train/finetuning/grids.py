@@ -27,7 +27,12 @@ GRIDS = {
     'roberta': Grid(
         values={'batch_size': (16, 32), 'learning_rate': (1e-5, 2e-5, 3e-5)},
         changes={
-            'epochs': 10, 'patience': 10, 'beta2': 0.98, 'weight_decay': 0.1, 'warmup_share': 0.06, 'clip_norm': 0.0,
+            'epochs': 10,
+            'patience': 10,
+            'beta2': 0.98,
+            'weight_decay': 0.1,
+            'warmup_share': 0.06,
+            'clip_norm': 0.0,
         },
     ),
     # Clark et al. 2020, Appendix B, base-sized models.

@@ -124,6 +124,4 @@ def _abstract(program: Program) -> dict:
 
 
 def _choose(better_R: jax.Array, best: Any, params: Any) -> Any:
-    return jax.tree.map(
-        lambda a, b: jnp.where(better_R.reshape((-1,) + (1,) * (a.ndim - 1)), b, a), best, params
-    )
+    return jax.tree.map(lambda a, b: jnp.where(better_R.reshape((-1,) + (1,) * (a.ndim - 1)), b, a), best, params)

@@ -27,6 +27,14 @@ class Network:
         """The head that a fine-tuning seed starts with."""
         return init_head(purpose_key(seed, HEAD), self.model, self.kind, self.labels, self.features)
 
+    def init(self, key: jax.Array, seed: jax.Array) -> Any:
+        """All parameters, the encoder's drawn anew."""
+        encoder = mlm.init(key, self.model)
+        return {
+            'encoder': {name: part for name, part in encoder.items() if name != 'head'},
+            'head': self.init_head(seed),
+        }
+
     def __call__(
         self,
         params: Any,
@@ -56,6 +64,4 @@ class Network:
         )
         lengths_B = jnp.sum(document_ids_BxL > 0, axis=1)
         frozen = self.features > 0
-        return apply_head(
-            params['head'], self.model, self.kind, self.labels, states_BxLxE, lengths_B, head_key, frozen
-        )
+        return apply_head(params['head'], self.model, self.kind, self.labels, states_BxLxE, lengths_B, head_key, frozen)
