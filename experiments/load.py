@@ -46,7 +46,7 @@ def load_replica(
     program = Program(cohort, tokenizer.vocabulary, make_mesh((1, 1), len(cohort.replicas), ()))
     with Checkpoints(Path(workdir) / 'checkpoints' / cohort.name, keep=1) as checkpoints:
         steps = checkpoints.steps()
-        restored = checkpoints.restore(program.abstract_state(), step)
+        restored = checkpoints.restore(program.abstract_state(), only=step)
     if restored is None and step is not None and steps:
         raise UserError(f'{workdir} has no checkpoint of step {step}: it has {", ".join(map(str, steps))}')
     if restored is None:

@@ -63,13 +63,13 @@ class Checkpoints:
         if not manager.save(step, args=args):
             raise RuntimeError(f'{self._folder}: step {step} is not after the newest one, {manager.latest_step()}')
 
-    def restore(self, abstract_state: Any, step: int | None = None) -> tuple[int, Any, dict[str, Any]] | None:
+    def restore(self, abstract_state: Any, only: int | None = None) -> tuple[int, Any, dict[str, Any]] | None:
         """Reads the newest complete step; says so through `log` where newer ones had to be passed over.
 
         Args:
           abstract_state: pytree of jax.ShapeDtypeStruct. Its shardings are the restored arrays' (that of a leaf
             without one: the first device), whatever mesh they were saved from.
-          step: read this one or none.
+          only: read this step or none.
 
         Returns:
           (step, state, meta), or None where no step is complete.
@@ -78,7 +78,8 @@ class Checkpoints:
           UserError: a leaf is missing, unknown, or of another shape or dtype. (Orbax would cast it and say nothing.)
         """
         self._incomplete = []
-        for step in reversed(self.steps() if step is None else [each for each in self.steps() if each == step]):
+        wanted = [step for step in self.steps() if only in (None, step)]
+        for step in reversed(wanted):
             try:
                 stored, meta = self._describe(step)
                 _check(self._folder / str(step), stored, abstract_state)

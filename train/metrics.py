@@ -1,7 +1,7 @@
 """metrics.jsonl, the truth of a run, and TensorBoard files beside it.
 
-One JSON object a line; 'kind' says what it is (train, figure, example, failed, run; of fine-tuning finetune, finetuned).
-A number that is not finite is written as null, since JSON has no other word for it.
+One JSON object a line; 'kind' says what it is (train, figure, example, failed, run; in fine-tuning finetune and
+finetuned). A number that is not finite is written as null, since JSON has no other word for it.
 """
 
 import json

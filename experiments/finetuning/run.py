@@ -74,7 +74,7 @@ def run(flags: FinetuneFlags, points: list[FinetuneConfig]) -> str:
 
 
 class Keeper:
-    """Takes finished programs: keeps the best point's weights and predictions, notes the results, clears checkpoints."""
+    """Takes finished programs: keeps the best point's weights and predictions, notes results, clears checkpoints."""
 
     def __init__(self, path: Path, data: TaskData):
         self._path, self._data = path, data

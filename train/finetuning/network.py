@@ -29,11 +29,8 @@ class Network:
 
     def init(self, key: jax.Array, seed: jax.Array) -> Any:
         """All parameters, the encoder's drawn anew."""
-        encoder = mlm.init(key, self.model)
-        return {
-            'encoder': {name: part for name, part in encoder.items() if name != 'head'},
-            'head': self.init_head(seed),
-        }
+        encoder = {name: part for name, part in mlm.init(key, self.model).items() if name != 'head'}
+        return {'encoder': encoder, 'head': self.init_head(seed)}
 
     def __call__(
         self,

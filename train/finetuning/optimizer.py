@@ -21,9 +21,7 @@ def transformation(
       layers: those of the encoder.
       learning_rate, weight_decay, layerwise_decay: may be traced: the state's structure depends on none.
     """
-    adamw = OptimizerConfig(
-        beta1=0.9, beta2=config.beta2, epsilon=1e-6, bias_correction=True, clip_norm=config.clip_norm
-    )
+    adamw = OptimizerConfig(beta2=config.beta2, clip_norm=config.clip_norm)
 
     def scale(updates, state, params=None):
         del params

@@ -81,9 +81,8 @@ class Program:
         def make():
             encoder_R = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), self._encoders_R[0])
             head_R = jax.vmap(self.network.init_head)(self._seeds_R)
-            return self._new_state(
-                {'head': head_R} if self.network.features else {'encoder': encoder_R, 'head': head_R}
-            )
+            params = {'head': head_R} if self.network.features else {'encoder': encoder_R, 'head': head_R}
+            return self._new_state(params)
 
         return jax.tree.map(
             lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=self._by_replica), jax.eval_shape(make)

@@ -1,4 +1,4 @@
-"""Encoders fine-tuned on a task: every encoder with every seed at every point of a grid, in as few programs as can be."""
+"""Encoders fine-tuned on a task: each with each seed at each point of a grid, in as few programs as can be."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
