@@ -42,12 +42,12 @@ def steps_per_epoch(features: Features, batch_size: int) -> int:
 def training_batches(
     features: Features, *, seeds: Sequence[int], batch_size: int, epochs: int, start: int = 0
 ) -> Iterator[TaskBatch]:
-    """The batches of `epochs` epochs, from step `start`: in each epoch every row once, for each seed in an order of its own.
+    """The batches of `epochs` epochs, from step `start`: in each epoch every row once, each seed in its own order.
 
-    Which rows are together, and when, is a function of (seed, epoch, batch size, buckets) and nothing else. Which
+    Which rows are together, and when, is a function of (seed, epoch, batch size) and the rows' lengths alone. Which
     length comes when is the same for all seeds, as one program takes them all. What is left over in a bucket goes into
-    the next longer one, so that an epoch has as many steps as without buckets, and at most one batch with rows that only
-    fill it.
+    the next longer one, so that an epoch has as many steps as without buckets, and one batch at most with rows that
+    only fill it.
 
     Raises:
       ValueError: there is no row.
@@ -101,6 +101,20 @@ def gather(features: Features, rows: np.ndarray, length: int) -> TaskBatch:
         weights_B=weights,
         rows_B=rows.astype(np.int32),
     )
+
+
+def scatter(features: Features, batch: TaskBatch, values: np.ndarray, out: np.ndarray) -> None:
+    """Puts a batch's outputs where they belong: `values` [B, ...] in `out` [N, ...], or [B, L, ...] in [T, ...].
+
+    The latter where the task is of tokens (tagging and span). Outputs of rows and tokens that only fill are left out.
+    """
+    held_B = batch.weights_B > 0
+    if features.kind in ('classification', 'regression'):
+        out[batch.rows_B[held_B]] = values[held_B]
+        return
+    real_BxL = batch.document_ids_BxL > 0
+    places_BxL = features.offsets[batch.rows_B][:, None] + np.arange(real_BxL.shape[1])
+    out[places_BxL[real_BxL]] = values[real_BxL]
 
 
 def _plan(seed: int, epoch: int, bucket_N: np.ndarray, count: int, batch_size: int) -> list[tuple[int, np.ndarray]]:

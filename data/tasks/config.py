@@ -13,7 +13,7 @@ class TaskConfig:
     table (TSV or JSONL, see the columns); tfds:NAME; corpus:century, corpus:party or corpus:label (of the run's own
     corpus)."""
     data_dir: str = ''
-    """Folder with the task's files, or the file. Of tfds: where data sets lie (empty: TFDS_DATA_DIR). Of corpus: none."""
+    """Folder with the task's files, or one file of them. tfds: where data sets lie (empty: TFDS_DATA_DIR)."""
     first: str = ''
     """table, tfds: column of the sentence, by name, or by number from 1 where the file has no header."""
     second: str = ''
@@ -29,12 +29,8 @@ class TaskConfig:
         """Raises ValueError where a task lacks what it needs, or is given what it has no use for."""
         own = self.task == 'table' or self.task.startswith('tfds:')
         if self.task == 'table' and not (self.first and self.label):
-            raise ValueError(
-                'task table needs its columns: name them with --first and --label (and --second for pairs)'
-            )
+            raise ValueError('task table needs --first and --label, the names of its columns (and --second for pairs)')
         if self.task and not own and (self.first or self.second or self.target != 'classes'):
-            raise ValueError(
-                f'task {self.task} knows its columns: first, second and target are for table and tfds:NAME'
-            )
+            raise ValueError(f'task {self.task} knows its columns: first, second, target are for table and tfds:NAME')
         if self.label and not own and self.task != 'tagging':
             raise ValueError(f'task {self.task} knows its columns: label is for table, tfds:NAME and tagging')
