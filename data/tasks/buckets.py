@@ -104,9 +104,11 @@ def gather(features: Features, rows: np.ndarray, length: int) -> TaskBatch:
 
 
 def scatter(features: Features, batch: TaskBatch, values: np.ndarray, out: np.ndarray) -> None:
-    """Puts a batch's outputs where they belong: `values` [B, ...] in `out` [N, ...], or [B, L, ...] in [T, ...].
+    """Puts a batch's outputs where they belong; those of rows and tokens that only fill are left out.
 
-    The latter where the task is of tokens (tagging and span). Outputs of rows and tokens that only fill are left out.
+    Args:
+      values: [B, ...]; of tagging and span tasks, which are of tokens, [B, L, ...].
+      out: [N, ...], a row's outputs at its number; of tagging and span [T, ...], as the features' tokens lie.
     """
     held_B = batch.weights_B > 0
     if features.kind in ('classification', 'regression'):

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from data.errors import UserError
+
 Kind = Literal['classification', 'regression', 'tagging', 'span']
 
 
@@ -75,4 +77,15 @@ class Task:
 
     @property
     def primary(self) -> str:
+        """The metric to choose by."""
         return self.metrics[0]
+
+    def examples(self, split: str) -> Sequence[Example]:
+        """The examples of a split.
+
+        Raises:
+          UserError: the task's data has no such split.
+        """
+        if split not in self.splits:
+            raise UserError(f'task {self.name}: its data has no {split} split, only {", ".join(self.splits)}')
+        return self.splits[split]
