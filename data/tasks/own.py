@@ -31,7 +31,8 @@ def load_table(config: TaskConfig) -> Task:
     for split, file in paths.items():
         columns = [config.first, *([config.second] if config.second else [])]
         table = read_table(file, columns if split == 'test' else [*columns, config.label], config.encoding)
-        label = config.label if config.label in table.columns else ''
+        hidden = split == 'test' and all(row.fields.get(config.label) is None for row in table.rows)
+        label = '' if hidden else config.label
         splits[split], found = examples(table, config.first, config.second, label, kind, None)
         notes += found
     return text_task(config.task, kind, splits, notes)

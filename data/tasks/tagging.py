@@ -85,9 +85,7 @@ def read_conll(path: Path, column: str, encoding: str) -> tuple[list[TaggedSente
         words, tags, whole = [], [], True
     notes = []
     if ragged:
-        notes.append(
-            f'{path}: left out the sentences of {len(ragged)} of other than {width} fields, {at_lines(ragged)}'
-        )
+        notes.append(f'{path}: left out sentences: not {width} fields at {at_lines(ragged)}')
     if counts['changed']:
         notes.append(f'{path}: the tags of {counts["changed"]:,} sentences were not IOB2, and are read as such')
     if not sentences:

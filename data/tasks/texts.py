@@ -17,7 +17,7 @@ NO_GOLD = '-'
 def examples(
     table: Table, first: str, second: str, label: str, kind: str, names: Mapping[str, str] | None
 ) -> tuple[list[TextExample], tuple[str, ...]]:
-    """The examples of a table, and notes on what was left out.
+    """The examples of a table, and notes on what was left out: rows without a label.
 
     Args:
       label: the column; '' where labels are kept back.
@@ -29,7 +29,7 @@ def examples(
     found, without, ids = [], [], set()
     for row in table.rows:
         value = _label(table.path, row, label, kind, names) if label else None
-        if value == NO_GOLD:
+        if label and value in (None, NO_GOLD):
             without.append(row.line)
             continue
         name = str(row.fields.get('index', row.fields.get('id', row.number)))
@@ -37,6 +37,8 @@ def examples(
         ids.add(name if name not in ids else (name := f'{name}:{row.number}'))
         texts = [_text(table.path, row, column) for column in (first, second) if column]
         found.append(TextExample(name, texts[0], texts[1] if second else None, value))
+    if not found:
+        raise UserError(f'{table.path}: none of its rows has a label in {label}')
     notes = [*table.notes]
     if without:
         notes.append(f'{table.path}: left out {len(without)} without a gold label, {at_lines(without)}')
