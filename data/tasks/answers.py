@@ -63,7 +63,8 @@ def best_pair(start_P: np.ndarray, end_P: np.ndarray, longest: int) -> tuple[int
     start_P, end_P = np.asarray(start_P, np.float64), np.asarray(end_P, np.float64)
     best_P, last_P = np.full(len(start_P), -np.inf), np.arange(len(start_P))
     for more in range(min(longest, len(start_P))):
-        sums = start_P[: len(start_P) - more] + end_P[more:]
+        with np.errstate(invalid='ignore'):  # infinities of unlike sign
+            sums = start_P[: len(start_P) - more] + end_P[more:]
         sums = np.where(np.isfinite(sums), sums, -np.inf)
         better = np.flatnonzero(sums > best_P[: len(sums)])
         best_P[better], last_P[better] = sums[better], better + more

@@ -1,12 +1,13 @@
 """What a task's metrics are without reading its texts, and which runs did no better."""
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from data.tasks.scores import scores
+from data.tasks.scores import class_scores, scores
 from data.tasks.task import Example, Task
 
 
@@ -27,19 +28,19 @@ def majority(task: Task, train: Sequence[Example], examples: Sequence[Example]) 
     return scores(task, [always] * len(examples), examples)
 
 
-def chance(task: Task, train: Sequence[Example], examples: Sequence[Example], draws: int = 200) -> dict[str, float]:
-    """Mean scores, in percent, of labels drawn as often as they come in training; for other kinds `majority`.
+def chance(task: Task, train: Sequence[Example], examples: Sequence[Example]) -> dict[str, float]:
+    """Scores, in percent, of guessing labels as often as they come in training; for other kinds `majority`.
 
-    Drawn from a constant seed, so that it is the same for every run.
+    They are those of the counts to be expected: every gold label with every guess, as often as the two would meet.
     """
     if task.kind != 'classification':
         return majority(task, train, examples)
-    counts = Counter(example.label for example in train)
-    labels = sorted(counts)
-    shares = np.array([counts[label] for label in labels]) / counts.total()
-    random = np.random.default_rng(0)
-    drawn = [scores(task, random.choice(labels, len(examples), p=shares).tolist(), examples) for _ in range(draws)]
-    return {metric: float(np.mean([each[metric] for each in drawn])) for metric in task.metrics}
+    gold, guessed = (Counter(example.label for example in side) for side in (examples, train))
+    pairs = list(itertools.product(sorted(gold), sorted(guessed)))
+    weights = [gold[label] * guessed[guess] / guessed.total() for label, guess in pairs]
+    return class_scores(
+        task.metrics, [guess for _, guess in pairs], [label for label, _ in pairs], task.labels, weights
+    )
 
 
 def is_degenerate(task: Task, predictions: Sequence[Any], found: dict[str, float], trivial: dict[str, float]) -> bool:

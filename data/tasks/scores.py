@@ -33,26 +33,37 @@ def scores(task: Task, predictions: Sequence[Any], examples: Sequence[Example]) 
     gold = [example.tags if task.kind == 'tagging' else example.label for example in examples]
     if any(each is None for each in gold):
         raise ValueError(f'{task.name}: there are examples whose label is kept back')
+    if task.kind == 'classification':
+        return class_scores(task.metrics, list(predictions), gold, task.labels)
     if task.kind == 'regression':
         found = _correlations(np.asarray(predictions, np.float64), np.asarray(gold, np.float64))
-    elif task.kind == 'tagging':
-        found = _tags([list(tags) for tags in predictions], [list(tags) for tags in gold])
     else:
-        found = _classes(list(predictions), gold, task.labels)
+        found = _tags([list(tags) for tags in predictions], [list(tags) for tags in gold])
     return {metric: 100 * float(found[metric]) for metric in task.metrics}
 
 
-def _classes(predicted: list[str], gold: list[str], labels: Sequence[str]) -> dict[str, float]:
+def class_scores(
+    metrics: Sequence[str],
+    predicted: Sequence[str],
+    gold: Sequence[str],
+    labels: Sequence[str],
+    weights: Sequence[float] | None = None,
+) -> dict[str, float]:
+    """The metrics of classes, in percent; `weights` says how often each example counts (None: once)."""
+    one = {'labels': [labels[1]] if len(labels) == 2 else None, 'average': 'micro', 'zero_division': 0}
     found = {
-        'accuracy': sklearn.metrics.accuracy_score(gold, predicted),
-        'macro_f1': sklearn.metrics.f1_score(gold, predicted, average='macro', zero_division=0),
-        'matthews': sklearn.metrics.matthews_corrcoef(gold, predicted),
-    }
-    if len(labels) == 2:
+        'accuracy': (sklearn.metrics.accuracy_score, {}),
         # The one label named, so that it is a number even where neither side holds it.
-        chosen = dict(labels=[labels[1]], average='micro', zero_division=0)
-        found['f1'] = sklearn.metrics.f1_score(gold, predicted, **chosen)
-    return found
+        'f1': (sklearn.metrics.f1_score, one),
+        'macro_f1': (sklearn.metrics.f1_score, {'average': 'macro', 'zero_division': 0}),
+        'matthews': (sklearn.metrics.matthews_corrcoef, {}),
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')  # where both sides hold one label alone
+        return {
+            metric: 100 * float(found[metric][0](gold, predicted, sample_weight=weights, **found[metric][1]))
+            for metric in metrics
+        }
 
 
 def _correlations(predicted: np.ndarray, gold: np.ndarray) -> dict[str, float]:
