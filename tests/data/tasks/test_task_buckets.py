@@ -31,9 +31,15 @@ def features_of(lengths, kind='classification', max_length=64):
         'span': np.arange(2 * len(lengths), dtype=np.int32).reshape(-1, 2),
     }[kind]
     return Features(
-        kind, VOCABULARY, max_length, tokens_T, tokens_T % 2, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        np.arange(len(lengths), dtype=np.int32), targets,
-    )  # fmt: skip
+        kind,
+        VOCABULARY,
+        max_length,
+        tokens_T,
+        tokens_T % 2,
+        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        np.arange(len(lengths), dtype=np.int32),
+        targets,
+    )
 
 
 LENGTHS = st.lists(st.integers(2, 64), min_size=1, max_size=60)

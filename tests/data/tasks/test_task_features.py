@@ -132,9 +132,11 @@ def test_windows_cover_the_passage_and_hold_the_question(kind):
         types = rows(features, features.type_ids_T)[row]
         assert types == [0] * (len(asked) + 2) + [1] * (len(tokens) - len(asked) - 2)
         start = next(
-            i for i in range(0, len(passage.ids), 20) if passage.ids[i : i + len(inside)].tolist() == tokens[inside[0] : -1]
+            i
+            for i in range(0, len(passage.ids), 20)
+            if passage.ids[i : i + len(inside)].tolist() == tokens[inside[0] : -1]
             and (passage.spans_Tx2[i : i + len(inside)] == spans_Lx2[inside]).all()
-        )  # fmt: skip
+        )
         starts.append(start)
         seen |= set(range(start, start + len(inside)))
     assert seen == set(range(len(passage.ids))) and starts == list(range(0, 20 * len(starts), 20))

@@ -188,9 +188,11 @@ def official(version, predictions, questions):
 
 
 WORDS = st.lists(
-    st.sampled_from(['the', 'a', 'An', 'The', 'cat', 'Cat', 'cats.', "dog's", '—', '.', '!', 'U.S.', 'theme', '\u00a0', '3', '٣']),
+    st.sampled_from(
+        ['the', 'a', 'An', 'The', 'cat', 'Cat', 'cats.', "dog's", '—', '.', '!', 'U.S.', 'theme', '\u00a0', '3', '٣']
+    ),
     max_size=5,
-).map(' '.join)  # fmt: skip
+).map(' '.join)
 
 
 @given(st.lists(st.tuples(WORDS, st.lists(WORDS, min_size=1, max_size=3), st.booleans()), min_size=1, max_size=4))
