@@ -1,5 +1,6 @@
 """Tasks from TensorFlow Datasets, read without TensorFlow: glue/NAME, squad, conll2003, and any with named features."""
 
+import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
@@ -45,11 +46,15 @@ def load_tfds(config: TaskConfig) -> Task:
         raise UserError(f'{what}: has none of the splits {", ".join(_SPLITS)}')
     info = next(iter(sources.values())).dataset_info
     features, glue = info.features, GLUE.get(info.config_name) if info.name == 'glue' else None
+    # The data set's name, also where its folder was given.
+    named = '/'.join(['tfds:' + info.name, *([info.config_name] if info.config_name else [])])
     if {'context', 'question', 'answers'} <= set(features):
-        return _span(config.task, sources, 'is_impossible' in features)
-    if 'tokens' in features and not config.first:
-        return _tagging(config, sources, features)
-    return _texts(config, sources, features, glue)
+        task = _span(named, sources, 'is_impossible' in features)
+    elif 'tokens' in features and not config.first:
+        task = _tagging(config, sources, features)
+    else:
+        task = _texts(config, sources, features, glue)
+    return dataclasses.replace(task, name=named)
 
 
 def _texts(config: TaskConfig, sources: dict[str, Any], features: Any, glue: Glue | None) -> Task:
@@ -59,10 +64,12 @@ def _texts(config: TaskConfig, sources: dict[str, Any], features: Any, glue: Glu
         pairs = [('question', 'sentence')] if 'question' in features else _PAIRS
         first, second = next(pair for pair in pairs if pair[0] in features)
     if not first:
-        raise UserError(f'--task {config.task}: name its features with --first and --label, of {", ".join(features)}')
+        raise UserError(
+            f'--task {config.task}: name its features with --first and --label, of {", ".join(sorted(features))}'
+        )
     for column in (first, second, label):
         if column and column not in features:
-            raise UserError(f'--task {config.task}: has no feature {column}; it has {", ".join(features)}')
+            raise UserError(f'--task {config.task}: has no feature {column}; it has {", ".join(sorted(features))}')
     names = getattr(features[label], 'names', None)
     kind = 'regression' if glue and glue.kind == 'regression' or config.target == 'numbers' else 'classification'
     splits, notes = {}, []

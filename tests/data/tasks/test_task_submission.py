@@ -40,6 +40,8 @@ def test_glues_files(tmp_path):
 
 
 def test_other_files(tmp_path):
+    glue = Task('tfds:glue/rte', 'classification', (), (), {'test': [TextExample('5', 'a', 'b', None)]})
+    assert write_predictions(glue, 'test', ['entailment'], tmp_path)[0].name == 'RTE.tsv'
     own = Task('table', 'classification', ('x', 'y'), ('accuracy',), {'dev': [TextExample('a7', 't', None, 'x')]})
     (path,) = write_predictions(own, 'dev', ['y'], tmp_path)
     assert path.name == 'dev.tsv' and path.read_text() == 'index\tprediction\na7\ty\n'
