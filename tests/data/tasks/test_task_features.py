@@ -18,7 +18,7 @@ from tests.data.test_huggingface import ours
 PAIRS = Task('pairs', 'classification', ('no', 'yes'), ('accuracy',), {})
 NUMBERS = Task('numbers', 'regression', (), ('pearson',), {})
 TAGS = Task('tags', 'tagging', ('O', 'B-X', 'I-X'), ('entity_f1',), {})
-SPANS = Task('spans', 'span', (), ('f1',), {})
+SPANS = Task('spans', 'span', (), ('f1', 'exact_match'), {})
 
 
 @functools.cache
