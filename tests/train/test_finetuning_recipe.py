@@ -91,9 +91,7 @@ def test_each_layer_is_one_further_from_the_output(pooler):
     assert layers['kernel'].shape == (LAYERS, 1, 1) and layers['bias'].shape == (LAYERS, 1)
     assert layers['kernel'].ravel().tolist() == [top + 2, top + 1, top]
     assert far['encoder']['final_norm']['scale'] == top
-    assert (
-        far['encoder']['embeddings']['norm']['scale'] == far['encoder']['embeddings']['token']['embedding'] == top + 3
-    )
+    assert set(map(float, jax.tree.leaves(far['encoder']['embeddings']))) == {top + 3}
 
 
 def test_updates_are_optax_adamw_at_each_layers_own_rate():
@@ -148,7 +146,7 @@ def test_updates_are_optax_adamw_at_each_layers_own_rate():
 def test_the_rate_rises_to_its_peak_and_falls_to_nothing(steps, share):
     config = FinetuneConfig(learning_rate=2e-5, warmup_share=share)
     rates = [learning_rate(config, step, steps) for step in range(steps)]
-    assert 0 < min(rates) and max(rates) <= 2e-5
+    assert min(rates) > 0 and max(rates) <= 2e-5
     peak = int(np.argmax(rates))
     assert rates[:peak] == sorted(rates[:peak]) and rates[peak:] == sorted(rates[peak:], reverse=True)
     if 2 <= round(share * steps) <= steps - 2:
