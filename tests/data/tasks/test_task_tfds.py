@@ -14,6 +14,8 @@ from tests.data.tasks.task_files import CONTEXT, answer
 
 CLASSES = tfds.features.ClassLabel
 TEXT = tfds.features.Text
+GOLDS = [answer('Łódź'), answer('1966')]
+ENTAILED = ['entailment', 'not_entailment']
 MNLI = ['entailment', 'neutral', 'contradiction']
 
 
@@ -75,7 +77,7 @@ SETS = {
     ),
     'glue/qnli': Config(
         'qnli',
-        {'question': TEXT(), 'sentence': TEXT(), 'label': CLASSES(names=MNLI[:1] + ['not_entailment']), 'idx': np.int32},
+        {'question': TEXT(), 'sentence': TEXT(), 'label': CLASSES(names=ENTAILED), 'idx': np.int32},
         {'train': [pair(f'q{i}?', 's', i % 2, i, ('question', 'sentence')) for i in range(4)]},
     ),
     'squad/v2.0': Config(
@@ -87,7 +89,7 @@ SETS = {
         {
             name: [
                 {'id': f'{name}1', 'title': 'A', 'context': CONTEXT, 'question': 'Who?', 'is_impossible': False,
-                 'answers': [{'text': text, 'answer_start': start} for text, start in [answer('Łódź'), answer('1966')]]},
+                 'answers': [{'text': text, 'answer_start': start} for text, start in GOLDS]},
                 {'id': f'{name}2', 'title': 'B', 'context': 'None.', 'question': 'Why?', 'is_impossible': True,
                  'answers': []},
             ]
