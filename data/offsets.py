@@ -83,10 +83,9 @@ def _normalized(word: list[_Letter]) -> list[_Letter]:
     stretches: list[list[_Letter]] = []
     for letter in word:
         stretches.append([letter])
-        # Not combining marks alone: Hangul jamo and vowel signs of Indic scripts compose too.
+        # Not marks alone: Hangul jamo and vowel signs of Indic scripts compose too.
         while len(stretches) > 1 and (
-            unicodedata.combining(stretches[-1][0][0])
-            or _composed(stretches[-2] + stretches[-1]) != _composed(stretches[-2]) + _composed(stretches[-1])
+            _composed(stretches[-2] + stretches[-1]) != _composed(stretches[-2]) + _composed(stretches[-1])
         ):
             stretches[-2:] = [stretches[-2] + stretches[-1]]
     if ''.join(map(_composed, stretches)) != unicodedata.normalize('NFC', whole):

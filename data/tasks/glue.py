@@ -46,6 +46,12 @@ GLUE = {
     'sst2': Glue('SST-2', ('accuracy',), 'sentence', '', 'label', {'negative': '0', 'positive': '1'}),
     'mrpc': Glue(
         'MRPC', ('f1', 'accuracy'), '#1 String', '#2 String', 'Quality', {'not_equivalent': '0', 'equivalent': '1'},
+        # Also by the names that its authors gave its files.
+        files={
+            'train': ('train.tsv', 'msr_paraphrase_train.txt'),
+            'dev': ('dev.tsv',),
+            'test': ('test.tsv', 'msr_paraphrase_test.txt'),
+        },
     ),
     'stsb': Glue('STS-B', ('pearson', 'spearman'), 'sentence1', 'sentence2', 'score', {}, kind='regression'),
     'qqp': Glue(

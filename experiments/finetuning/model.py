@@ -34,6 +34,8 @@ class Model:
     max_length: int
     stride: int
     threshold: float | None
+    pairs: bool
+    """Examples of the task are pairs of sentences."""
 
 
 def save_model(path: Path, number: int, finished: Finished, results: list[Result]) -> None:
@@ -54,6 +56,7 @@ def save_model(path: Path, number: int, finished: Finished, results: list[Result
         'thresholds': [result.threshold for result in results],
         'max_length': finished.data.max_length,
         'stride': finished.data.stride,
+        'pairs': getattr(task.examples('train')[0], 'second', None) is not None,
     }
     with Checkpoints(path / FOLDER, keep=1) as checkpoints:
         checkpoints.save(number, params_S, about)
@@ -86,7 +89,7 @@ def load_model(path: Path, seed: int | None) -> Model:
     )  # fmt: skip
     return Model(
         network, jax.tree.map(lambda leaf: leaf[index], restored[1]), tokenizer, task, about['max_length'],
-        about['stride'], about['thresholds'][index],
+        about['stride'], about['thresholds'][index], about['pairs'],
     )  # fmt: skip
 
 

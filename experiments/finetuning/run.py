@@ -1,6 +1,5 @@
 """Carries out a fine-tuning in its workdir: data, programs, the model that is kept, predictions, the table."""
 
-import dataclasses
 import hashlib
 import shlex
 import shutil
@@ -12,6 +11,7 @@ from data.tasks.registry import load_task
 from data.tasks.submission import write_predictions
 from data.tasks.task import Task
 from experiments import workdir as workdirs
+from experiments.config_json import to_json
 from experiments.finetune import FinetuneFlags
 from experiments.finetuning.encoder import Source, read_encoder
 from experiments.finetuning.model import save_model
@@ -19,6 +19,7 @@ from experiments.finetuning.table import table, write_csv
 from experiments.finetuning.workdir import keep_tokenizer, open_finetuning
 from experiments.study import say
 from train.finetuning.config import FinetuneConfig
+from train.finetuning.grids import label
 from train.finetuning.task_data import SLICE, TaskData
 from train.finetuning.tune import Finished, Result, as_record, best_points, from_records, tune
 from train.loop import Stopped
@@ -108,15 +109,13 @@ def _asked(flags: FinetuneFlags, points: list[FinetuneConfig], source: Source, t
         for example in task.examples(split):
             digest.update(repr(example).encode())
     (name,) = source.encoders.names
-    return workdirs.plain(
+    return to_json(
         {
             'command': shlex.join(['python', '-m', 'experiments.finetune', *sys.argv[1:]]),
-            'task': dataclasses.asdict(flags.task),
+            'task': flags.task,
             'data': digest.hexdigest(),
-            'config': dataclasses.asdict(points[0]),
-            'points': [dataclasses.asdict(dataclasses.replace(point, run=points[0].run)) for point in points]
-            if len(points) > 1
-            else [],
+            'config': points[0],
+            'points': [label(point) for point in points],
             'init': flags.init,
             'encoder': {'arm': name[0], 'seed': name[1], 'weights': source.fingerprint},
             'tokenizer': source.tokenizer.vocabulary.fingerprint,

@@ -7,7 +7,7 @@ from typing import Any
 
 from data.errors import UserError
 from data.tokenizer import Tokenizer
-from experiments.workdir import TOKENIZER, flatten
+from experiments.workdir import TOKENIZER, differing, flatten, refuse
 
 MAY_DIFFER = ('command', 'config.run.', 'config.evaluation_batch_size', 'task.data_dir', 'init', 'versions.')
 """What changes no result but by rounding; data and encoder are compared by what they hold."""
@@ -29,11 +29,7 @@ def open_finetuning(path: Path, asked: dict[str, Any]) -> None:
         return
     there, here = flatten(read_finetuning(path)), flatten(asked)
     names = sorted(name for name in there.keys() | here.keys() if not name.startswith(MAY_DIFFER))
-    found = [f'{name} {there.get(name)!r} there, {here.get(name)!r} here' for name in names]
-    found = [text for text, name in zip(found, names, strict=True) if there.get(name) != here.get(name)]
-    if found:
-        more = f' and {len(found) - 8} more' if len(found) > 8 else ''
-        raise UserError(f'--workdir {path} holds another run: {"; ".join(found[:8])}{more}. Name another --workdir')
+    refuse(path, differing(there, here, names))
 
 
 def read_finetuning(path: Path) -> dict[str, Any]:

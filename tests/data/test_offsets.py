@@ -46,6 +46,15 @@ for hard in HARD:
     test_each_letter_of_a_line_has_its_place = example(hard)(test_each_letter_of_a_line_has_its_place)
 
 
+def test_letters_that_compose_span_no_more_than_themselves():
+    text = 'cafe\u0301s\x00 가\u11a8나 \u0344x'
+    line, places_Cx2 = aligned(text)
+    assert line == one_line(text) == 'cafés 각나 \u0308\u0301x'
+    assert [text[begin:end] for begin, end in places_Cx2.tolist()] == [
+        'c', 'a', 'f', 'e\u0301', 's', '\x00 ', '가\u11a8', '나', ' ', '\u0344', '\u0344', 'x',
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize('kind', ['unigram', 'bpe', *KINDS])
 def test_tokens_are_those_of_encode_and_their_places_are_exact(kind, tokenizers):
     tokenizer = tokenizers[kind]

@@ -79,7 +79,7 @@ class Program:
         """Shapes, dtypes and shardings of the state, as restoring a checkpoint needs them."""
 
         def make():
-            encoder_R = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), self._encoders_R[0])
+            encoder_R = jax.tree.map(lambda leaf: jnp.zeros((len(self.replicas), *leaf.shape[1:])), self._encoder_E)
             head_R = jax.vmap(self.network.init_head)(self._seeds_R)
             params = {'head': head_R} if self.network.features else {'encoder': encoder_R, 'head': head_R}
             return self._new_state(params)
@@ -148,9 +148,12 @@ class Program:
     def _encoders_R(self) -> tuple[Any, Any]:
         """Each replica's encoder without the head that it was pretrained with, and its pooler or None."""
         index_R = np.array([replica.encoder for replica in self.replicas])
-        kept = {name: part for name, part in self.encoders.params_E.items() if name != 'head'}
-        kept_R = jax.tree.map(lambda leaf: leaf[index_R], kept)
-        return {name: part for name, part in kept_R.items() if name != 'pooler'}, kept_R.get('pooler')
+        kept = (self._encoder_E, self.encoders.params_E.get('pooler'))
+        return jax.tree.map(lambda leaf: leaf[index_R], kept)
+
+    @property
+    def _encoder_E(self) -> Any:
+        return {name: part for name, part in self.encoders.params_E.items() if name not in ('head', 'pooler')}
 
     def _new_state(self, params_R: Any) -> State:
         config = self.config

@@ -68,6 +68,23 @@ def test_the_answer_is_the_passages_own_text_and_never_the_questions(kind):
     assert span.text == CONTEXT and row == 0
 
 
+def test_an_answer_has_no_white_space_at_its_ends():
+    made = tokenizer('unigram')
+    context = 'the  日本 the'
+    question = Question('q', 'Who?', context, ())
+    features = encode(SPANS, [question], made, 64)
+    pieces = made.pieces(features.tokens_T)
+    space = next(place for place, piece in enumerate(pieces) if piece == '▁' and place > pieces.index('[SEP]') + 1)
+    start_T, end_T = np.zeros((2, len(pieces)))
+    start_T[space - 1] = end_T[space] = 5  # the word before the space, to the space itself
+    (span,) = best_spans(features, [question], start_T, end_T)
+    assert span.text == 'the' and context[span.begin : span.end] == 'the' and span.begin == 0
+    start_T[:], end_T[:] = 0, 0
+    start_T[space] = end_T[-3] = 5
+    (span,) = best_spans(features, [question], start_T, end_T)
+    assert span.text and span.text == context[span.begin : span.end] == span.text.strip()
+
+
 def test_the_best_of_all_windows_and_the_least_null_score():
     made = tokenizer('unigram')
     context = 'the States ' * 40

@@ -71,6 +71,16 @@ def test_rows_that_do_not_fit_are_counted_by_line(glue, tmp_path):
     assert {example.label for example in task.splits['train']} == {'duplicate', 'not_duplicate'}
 
 
+def test_mrpc_by_the_names_of_its_authors(tmp_path):
+    rows = [f'{i % 2}\t{i}\t{i}\tA {i}\tB' for i in range(20)]
+    content = '\n'.join(['\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String', *rows])
+    write(tmp_path / 'msr_paraphrase_train.txt', content)
+    write(tmp_path / 'msr_paraphrase_test.txt', content)
+    task = load_task(TaskConfig('mrpc', str(tmp_path)))
+    assert {split: len(examples) for split, examples in task.splits.items()} == {'train': 18, 'dev': 2, 'test': 20}
+    assert task.splits['test'][1].label == 'equivalent'  # labelled, as GLUE's is not
+
+
 def test_a_table_by_its_columns(tmp_path):
     rows = [{'text': f'a {i}', 'kind': 'xy'[i % 2], 'size': i / 2} for i in range(40)]
     lines = [json.dumps(row) for row in rows]
