@@ -1,5 +1,6 @@
 """What came out of the comparison that was fixed beforehand, and every difference with its tests."""
 
+from experiments.known_metrics import known
 from experiments.reporting import comparisons
 from experiments.reporting.controls import shown_controls
 from experiments.reporting.document import Figure, Section, Table
@@ -18,7 +19,6 @@ from experiments.reporting.wording import (
     signed,
     small,
     tested,
-    unit_of,
 )
 from experiments.statistics import LEVEL, Comparison, Test, exact_binomial
 
@@ -59,21 +59,21 @@ def missing(results: Results) -> list[str]:
 
 
 def _outcome(results: Results, comparison: Comparison) -> str:
-    arm, unit = results.arms[comparison.second], unit_of(results.primary.metric)
+    arm, unit = results.arms[comparison.second], known(results.primary.metric)
     head = f'Arm {arm} against arm {results.arms[comparison.first]}, {measure_name(results.primary)}:'
     test = comparison.counting
     if test.reason:
         return f'{head} {difference(test, unit)}; not tested.'
-    size = fixed(abs(test.difference) * unit.scale, unit.digits)
+    size = fixed(abs(test.difference), unit.digits)
     direction = 'lower' if test.difference < 0 else 'higher'
-    ends = [f'{signed(end * unit.scale, unit.digits)}' for end in (test.low, test.high)]
+    ends = [f'{signed(end, unit.digits)}' for end in (test.low, test.high)]
     evidence = (
         f'95% interval of the difference {ends[0]} to {ends[1]}; {TESTS[test.kind]}, '
         f'Holm-corrected p {p_value(comparison.holm_p)}'
     )
     if comparison.holm_p < 1 - LEVEL:
         return f'{head} {size} {unit.difference_unit} {direction} ({evidence}).{_elsewhere(results, comparison)}'
-    able = small(smallest_difference(test.standard_error, test.df) * unit.scale, unit.digits)
+    able = small(smallest_difference(test.standard_error, test.df), unit.digits)
     return (
         f'{head} no difference shown; {size} {unit.difference_unit} {direction} ({evidence}). A true difference of '
         f'{able} would have been found {POWER:.0%} of the time.{_elsewhere(results, comparison)}'
@@ -82,15 +82,15 @@ def _outcome(results: Results, comparison: Comparison) -> str:
 
 def _elsewhere(results: Results, comparison: Comparison) -> str:
     """The same difference at the other evaluation rates, so that none of them is read alone."""
-    metric, unit = results.primary.metric, unit_of(results.primary.metric)
+    metric, unit = results.primary.metric, known(results.primary.metric)
     found = []
     for rate in results.rates(metric):
-        if rate is None or rate == results.primary.eval_rate:
+        if rate == results.primary.eval_rate:
             continue
         others = comparisons.differences(results, Measure(metric, rate))
         test = next(other.counting for other in others if other.second == comparison.second)
         if test.difference is not None:
-            found.append(f'{signed(test.difference * unit.scale, unit.digits)} at {percent(rate)}')
+            found.append(f'{signed(test.difference, unit.digits)} at {percent(rate)}')
     return f' At the other rates: {listed(found)} (uncorrected).' if found else ''
 
 
@@ -105,7 +105,7 @@ def difference_section(results: Results) -> Section:
         f'Differences from arm {baseline} in {measure_name(measure)}',
         [
             *([_difference_figure(results)] if comparisons.any_difference(found) else []),
-            f'Arm less baseline in {unit_of(measure.metric).difference_unit}, with the 95% interval. Fixed beforehand: '
+            f'Arm less baseline in {known(measure.metric).difference_unit}, with the 95% interval. Fixed beforehand: '
             f'the primary measure is {measure_name(measure)}, and {counts} counts; its p is corrected over the '
             f'{counted_number(len(found), "arm")} by Holm’s method. The other test stands beside it for comparison. '
             'Pairs are replicas of one seed: they share data order and noise, unless the arms differ in just these, '
@@ -133,7 +133,7 @@ def _difference_figure(results: Results) -> Figure:
 
 
 def _tests_table(results: Results, found: list[Comparison]) -> Table:
-    unit = unit_of(results.primary.metric)
+    unit = known(results.primary.metric)
     columns = ['arm', 'paired t (95%)', 'p', 'Welch t (95%)', 'p', 'Holm p', 'pairs', 'r']
     rows = [[results.arms[c.second], *_test_cells(c, unit)] for c in found]
     for row, comparison in zip(rows, found, strict=True):
@@ -158,7 +158,7 @@ def _test_cells(comparison: Comparison, unit) -> list[str]:
 
 
 def _power_table(results: Results, found: list[Comparison]) -> Table:
-    unit = unit_of(results.primary.metric)
+    unit = known(results.primary.metric)
     baseline = results.arms[results.baseline]
     rows = []
     for comparison in found:
@@ -183,7 +183,7 @@ def _able(test: Test, unit) -> list[str]:
         return [test.reason, DASH]
     able = smallest_difference(test.standard_error, test.df)
     needed = seeds_needed(able / 2, test.spreads)
-    return [small(able * unit.scale, unit.digits), 'over a million' if needed is None else str(needed)]
+    return [small(able, unit.digits), 'over a million' if needed is None else str(needed)]
 
 
 def secondary_section(results: Results) -> Section | None:
@@ -194,7 +194,7 @@ def secondary_section(results: Results) -> Section | None:
     rows = []
     for measure in measures:
         for comparison in comparisons.differences(results, measure):
-            cells = _test_cells(comparison, unit_of(measure.metric))
+            cells = _test_cells(comparison, known(measure.metric))
             rows.append([measure_name(measure), results.arms[comparison.second], *cells])
     return Section(
         f'Differences from arm {results.arms[results.baseline]} in all else, uncorrected',
@@ -217,7 +217,7 @@ def pairs_section(results: Results) -> Section | None:
         return None
     found = comparisons.pairs(results)
     ps = [c.counting.p for c in found if c.counting.p is not None]
-    unit, measure = unit_of(results.primary.metric), results.primary
+    unit, measure = known(results.primary.metric), results.primary
     rows = [
         [
             f'{results.arms[c.second]} less {results.arms[c.first]}',

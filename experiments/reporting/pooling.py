@@ -37,7 +37,7 @@ def check_poolable(parts: list[Records]) -> None:
     counted: dict[tuple, float] = {}
     for part in parts:
         for row in part.rows:
-            if not row.arm and abs(counted.setdefault(row[:-1], row.value) - row.value) > 1e-6 * abs(row.value):
+            if row.seed is None and abs(counted.setdefault(row[:-1], row.value) - row.value) > 1e-6 * abs(row.value):
                 raise UserError(
                     f'{part.workdir} has another {row.metric} than {first.workdir}, so their held-out text differs: '
                     'report them apart'

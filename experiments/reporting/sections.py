@@ -1,5 +1,6 @@
 """The report from top to bottom."""
 
+from experiments.known_metrics import known
 from experiments.reporting import comparisons
 from experiments.reporting.controls import controls_section
 from experiments.reporting.costs import cost_section
@@ -17,7 +18,6 @@ from experiments.reporting.wording import (
     measure_name,
     percent,
     spoken,
-    unit_of,
 )
 from experiments.statistics import LEVEL, summary
 
@@ -59,18 +59,18 @@ def headline(results: Results) -> str:
 
 def measures_section(results: Results) -> Section | None:
     """Pseudo-log-likelihood, probe and whatever else was measured."""
-    told = ('loss', 'accuracy', *comparisons.OWN_RATE)
-    measures = [measure for measure in results.measures if measure.metric not in told]
+    told = [m for m in results.measures if known(m.metric).kind in ('common', 'own')] + results.downstream
+    measures = [measure for measure in results.measures if measure not in told]
     if not measures:
         return None
     lines = [results.counted('probe_majority', None, m.task) if m.metric == 'probe' else None for m in measures]
-    digits = [unit_of(measure.metric).digits for measure in measures]
+    digits = [known(measure.metric).digits for measure in measures]
     reference = ['commonest label', '', *(fixed(line, d) for line, d in zip(lines, digits, strict=True))]
     columns_MxA = [[summary(values) for values in results.values(measure)] for measure in measures]
     rows = []
     for arm, name in enumerate(arm_names(results)):
         n = max(column[arm].n for column in columns_MxA)
-        cells = [spoken(column[arm], unit_of(m.metric), n) for column, m in zip(columns_MxA, measures, strict=True)]
+        cells = [spoken(column[arm], known(m.metric), n) for column, m in zip(columns_MxA, measures, strict=True)]
         rows.append([name, str(n), *cells])
     with_reference = any(value is not None for value in lines)
     metrics = {measure.metric for measure in measures}
@@ -86,7 +86,7 @@ def measures_section(results: Results) -> Section | None:
             'The probe is a logistic regression on frozen, mean-pooled states, learnt on some documents held out of '
             'pretraining and tested on others. An arm at the share of the commonest label has learnt nothing of it.'
         )
-    columns = ['arm', 'n', *(_with_unit(measure_name(m), unit_of(m.metric).unit) for m in measures)]
+    columns = ['arm', 'n', *(_with_unit(measure_name(m), known(m.metric).unit) for m in measures)]
     table = Table('Other measures', columns, [reference] * with_reference + rows, int(with_reference))
     return Section('Other measures', [*text, table])
 
@@ -115,7 +115,7 @@ def published_section(results: Results) -> Section | None:
         rows = [
             [
                 arm,
-                spoken(ours[arm], unit_of(primary.metric), ours[arm].n) if arm in ours else 'not run here',
+                spoken(ours[arm], known(primary.metric), ours[arm].n) if arm in ours else 'not run here',
                 *(fixed(figures.get((arm, metric)), digits) for metric in metrics),
             ]
             for arm in arms
@@ -148,7 +148,7 @@ def grid_section(results: Results) -> Section | None:
     rows = []
     for arm in results.arms:
         scores = grid['scores'].get(arm, {})
-        cells = [fixed(scores[v], unit_of(results.primary.metric).digits) if v in scores else 'failed' for v in values]
+        cells = [fixed(scores[v], known(results.primary.metric).digits) if v in scores else 'failed' for v in values]
         rows.append([arm, *cells, f'{grid["chosen"][arm]:g}'])
     return Section(
         'Tuning',
