@@ -21,7 +21,7 @@ from experiments.study import say
 from train.finetuning.config import FinetuneConfig
 from train.finetuning.grids import label
 from train.finetuning.task_data import SLICE, TaskData
-from train.finetuning.tune import Finished, Result, as_record, best_points, from_records, tune
+from train.finetuning.tune import Finished, Result, as_record, best_points, from_records, plan, tune
 from train.loop import Stopped
 from train.metrics import Metrics, read
 from train.preemption import Preemption
@@ -52,15 +52,15 @@ def run(flags: FinetuneFlags, points: list[FinetuneConfig]) -> str:
         data = TaskData.of(task, source.tokenizer, points[0], len(points), source.encoders.longest)
         if data.max_length < points[0].max_length:
             say(f'rows of {data.max_length} tokens at most: the encoder was pretrained on no longer ones')
+        programs = plan(source.encoders, data, points)  # refuses what cannot be
         open_finetuning(path, _asked(flags, points, source, task))
         keep_tokenizer(path, source.tokenizer)
         keeper = Keeper(path, data)
         with Metrics(path) as writer:
             keeper.writer = writer
             results = tune(
-                source.encoders,
+                programs,
                 data,
-                points,
                 folder=path / 'checkpoints',
                 preemption=preemption,
                 write=writer.write,
@@ -88,11 +88,11 @@ class Keeper:
         (best,) = best_points([*(each for program in self.done.values() for each in program), *results]).values()
         chosen = [result for result in results if result.point == best]
         if chosen:
-            save_model(self._path, len(self.done), finished, chosen)
+            save_model(self._path, int(name), finished, chosen)
             self._predict(finished, chosen)
         self.writer.write(*(as_record(name, result) for result in results))
         self.done[name] = list(results)
-        shutil.rmtree(self._path / 'checkpoints' / str(len(self.done) - 1), ignore_errors=True)
+        shutil.rmtree(self._path / 'checkpoints' / name, ignore_errors=True)
 
     def _predict(self, finished: Finished, chosen: list[Result]) -> None:
         """predictions/seed-N/, in the form of each task's own scorer, for all splits but those of train."""

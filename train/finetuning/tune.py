@@ -65,10 +65,21 @@ class Finished:
         ]
 
 
+def plan(encoders: Encoders, data: TaskData, points: Sequence[FinetuneConfig]) -> dict[str, Program]:
+    """Name -> program, one for each structure of the points: every encoder with every seed at its points.
+
+    Raises:
+      UserError: the encoders have fewer layers than are read; a batch does not divide over the devices.
+    """
+    groups: dict[FinetuneConfig, list[FinetuneConfig]] = {}
+    for point in points:
+        groups.setdefault(structure(point), []).append(point)
+    return {str(number): _program(encoders, data, group) for number, group in enumerate(groups.values())}
+
+
 def tune(
-    encoders: Encoders,
+    programs: Mapping[str, Program],
     data: TaskData,
-    points: Sequence[FinetuneConfig],
     *,
     folder: Path | None = None,
     preemption: Preemption | None = None,
@@ -77,10 +88,10 @@ def tune(
     finished: Callable[[str, Finished], None] = lambda name, program: None,
     log: Callable[[str], None] = print,
 ) -> list[Result]:
-    """Fine-tunes and scores; the results of all points.
+    """Fine-tunes and scores the programs of `plan`, one after another; the results of all points.
 
     Args:
-      folder: where checkpoints lie, a folder for each program; None: none are saved.
+      folder: where checkpoints lie, those of each program in a folder of its name; None: none are saved.
       preemption: asked after every step.
       write: takes a record, kind 'finetune', for each log line of each replica.
       done: results of programs, by name, that an earlier call has finished.
@@ -88,45 +99,19 @@ def tune(
 
     Raises:
       Stopped: preemption asked for it.
-      UserError: the points do not fit the devices or the encoders; the checkpoints are of something else.
+      UserError: the checkpoints are of something else.
     """
-    groups: dict[FinetuneConfig, list[FinetuneConfig]] = {}
-    for point in points:
-        groups.setdefault(structure(point), []).append(point)
     results: list[Result] = []
-    for number, group in enumerate(groups.values()):
-        name = f'{data.task.name} {number}' if len(groups) > 1 else data.task.name
+    for name, program in programs.items():
         if done and name in done:
             results += done[name]
             continue
-        program = program_for(encoders, data, group)
-        trained = _train(program, data, folder and folder / str(number), preemption, write, name, log)
+        shown = f'{data.task.name}, program {name}' if len(programs) > 1 else data.task.name
+        trained = _train(program, data, folder and folder / name, preemption, write, shown, log)
         program_results = _evaluate(program, data, trained)
         finished(name, Finished(program, trained, data, program_results))
         results += program_results
     return results
-
-
-def program_for(encoders: Encoders, data: TaskData, points: Sequence[FinetuneConfig]) -> Program:
-    """Every encoder with every seed at points of one structure.
-
-    Raises:
-      UserError: there are not so many layers; the batch does not divide over the devices.
-    """
-    config = points[0]
-    if config.features > encoders.model.layers:
-        raise UserError(f'--features {config.features}: the encoder has {encoders.model.layers} layers')
-    network = Network(encoders.model, data.task.kind, data.outputs, config.features)
-    replicas = tuple(
-        Replica(encoder, seed, point)
-        for point in points
-        for encoder in range(len(encoders.names))
-        for seed in point.ft_seeds
-    )
-    try:
-        return Program.of(network, encoders, replicas)
-    except ValueError as error:
-        raise UserError(str(error)) from None
 
 
 def best_points(results: Iterable[Result]) -> dict[str, str]:
@@ -144,6 +129,23 @@ def chosen(results: Sequence[Result]) -> list[Result]:
     """The results at each arm's best point."""
     best = best_points(results)
     return [result for result in results if result.point == best[result.arm]]
+
+
+def _program(encoders: Encoders, data: TaskData, points: Sequence[FinetuneConfig]) -> Program:
+    config = points[0]
+    if config.features > encoders.model.layers:
+        raise UserError(f'--features {config.features}: the encoder has {encoders.model.layers} layers')
+    network = Network(encoders.model, data.task.kind, data.outputs, config.features)
+    replicas = tuple(
+        Replica(encoder, seed, point)
+        for point in points
+        for encoder in range(len(encoders.names))
+        for seed in point.ft_seeds
+    )
+    try:
+        return Program.of(network, encoders, replicas)
+    except ValueError as error:
+        raise UserError(str(error)) from None
 
 
 def _train(
