@@ -1,6 +1,7 @@
 """The downstream tasks of an ablation: read once, each cohort evaluated on each, nothing done twice."""
 
 import dataclasses
+import re
 import shutil
 import time
 from collections.abc import Callable
@@ -90,7 +91,7 @@ class Downstream:
         encoders = cohort_encoders(cohort, params_R, self._baseline)
         for title in missing:
             began, loaded = time.monotonic(), self._loaded[title]
-            prefix, folder = f'{cohort.name} ', self._path / 'checkpoints' / f'{cohort.name}-{title}'
+            prefix, folder = f'{cohort.name} ', self._path / 'checkpoints' / _folder(cohort, title)
             done = {
                 name.removeprefix(prefix): results
                 for name, results in from_records(read(self._path)).items()
@@ -171,6 +172,10 @@ def left_out(evaluation: EvaluationConfig) -> dict[str, str]:
 
 def _place(evaluation: EvaluationConfig, each: TaskEvaluation) -> Path:
     return Path(evaluation.data_dir) / each.task.data_dir
+
+
+def _folder(cohort: Cohort, title: str) -> str:
+    return f'{cohort.name}-{re.sub(r"[^A-Za-z0-9.]+", "_", title)}'
 
 
 def _done(cohort: Cohort) -> tuple[str, str]:

@@ -61,6 +61,8 @@ class Results:
         """(arm, seed) of every failed replica, controls too -> the step from which it stood still."""
         self.runs = [part.runs for part in parts]
         """One list of 'run' records a workdir."""
+        self.tasks = {task: record for part in parts for task, record in part.tasks.items()}
+        """Downstream task -> what is to be known of it: examples, hyperparameters, primary metric."""
         self.not_finite = list(
             dict.fromkeys(
                 f'{metric} of arm {arm}, seed {seed}'
@@ -161,9 +163,7 @@ class Results:
 
     def curve(self, arm: str) -> tuple[list[int], np.ndarray]:
         """Steps and losses [points, seeds] of the learning curve; NaN where there is no figure."""
-        points = {
-            (row.step, row.seed): row.value for row in self._sound if (row.arm, row.metric) == (arm, 'curve_loss')
-        }
+        points = {(row.step, row.seed): row.value for row in self.sound if (row.arm, row.metric) == (arm, 'curve_loss')}
         steps = sorted({step for step, _ in points})
         values = [[points.get((step, seed), np.nan) for seed in self.seeds] for step in steps]
         return steps, np.array(values).reshape(len(steps), len(self.seeds))
@@ -177,17 +177,18 @@ class Results:
         failures = [
             Row(arm, seed, None, step, 'failed', None, None, None, 1.0) for (arm, seed), step in self.failed.items()
         ]
-        return self._sound + sorted(failures, key=self._order)
+        return self.sound + sorted(failures, key=self._order)
 
     @cached_property
-    def _sound(self) -> list[Row]:
+    def sound(self) -> list[Row]:
+        """The rows of all but failed replicas."""
         return [row for row in self.rows if (row.arm, row.seed) not in self.failed]
 
     @cached_property
     def _final(self) -> dict[tuple[Measure, str, int], list[float]]:
         """Figures of finished replicas: (measure, arm, seed) -> one value, or one a fine-tuning seed."""
         found: dict[tuple[Measure, str, int], list[float]] = {}
-        for row in self._sound:
+        for row in self.sound:
             if row.arm and row.metric != 'curve_loss' and self._at_end(row):
                 measure = Measure(row.metric, row.eval_rate, row.task)
                 found.setdefault((measure, row.arm, row.seed), []).append(row.value)

@@ -6,6 +6,7 @@ from experiments.reporting.controls import controls_section
 from experiments.reporting.costs import cost_section
 from experiments.reporting.differences import difference_section, outcome_section, pairs_section, secondary_section
 from experiments.reporting.document import Figure, Section, Table
+from experiments.reporting.downstream import downstream_section
 from experiments.reporting.losses import accuracy_section, loss_section
 from experiments.reporting.results import Results
 from experiments.reporting.wording import (
@@ -30,6 +31,7 @@ def all_sections(results: Results) -> list[Section]:
         outcome_section,
         loss_section,
         difference_section,
+        downstream_section,
         controls_section,
         pairs_section,
         accuracy_section,
