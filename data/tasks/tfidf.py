@@ -9,8 +9,8 @@ from data.tasks.task import Task, TextExample
 def tfidf_scores(task: Task, splits: Sequence[str]) -> dict[str, dict[str, float]]:
     """Split -> scores, in percent, of a classifier fitted on 'train'; {} for tasks that are no classification.
 
-    Words and pairs of words, of a pair of sentences each sentence apart; scikit-learn's defaults but for sublinear
-    term frequencies. Nothing is tuned.
+    Of a pair of sentences the words of each are counted apart. scikit-learn's defaults but for sublinear term
+    frequencies; nothing is tuned.
     """
     if task.kind != 'classification':
         return {}
@@ -20,7 +20,7 @@ def tfidf_scores(task: Task, splits: Sequence[str]) -> dict[str, dict[str, float
     from sklearn.linear_model import LogisticRegression
 
     sides = [_first] if task.examples('train')[0].second is None else [_first, _second]
-    counters = [TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True) for _ in sides]
+    counters = [TfidfVectorizer(sublinear_tf=True) for _ in sides]
     train = task.examples('train')
     columns = [
         counter.fit_transform([side(example) for example in train])

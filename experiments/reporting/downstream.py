@@ -23,7 +23,7 @@ from train.cohort import MAJORITY, RANDOM, REFERENCES, TFIDF
 
 _ABOUT = {
     MAJORITY: 'the label that is commonest in training, always',
-    TFIDF: 'logistic regression on counts of words and pairs of words',
+    TFIDF: 'with logistic regression on words, nothing tuned',
     RANDOM: 'the same encoder, fine-tuned from the weights that pretraining starts from',
 }
 

@@ -8,7 +8,7 @@ from experiments.reporting.differences import difference_section, outcome_sectio
 from experiments.reporting.document import Figure, Section, Table
 from experiments.reporting.downstream import downstream_section
 from experiments.reporting.losses import accuracy_section, loss_section
-from experiments.reporting.results import Results
+from experiments.reporting.results import Measure, Results
 from experiments.reporting.wording import (
     DASH,
     TESTS,
@@ -102,8 +102,6 @@ def published_section(results: Results) -> Section | None:
     published = results.ablation['published']
     if not published:
         return None
-    primary = results.primary
-    ours = {arm: summary(values) for arm, values in zip(results.arms, results.values(primary), strict=True)}
     blocks: list[str | Table] = [
         'Published figures are from another scale: other models, data and budgets, and other measures, mostly of one '
         'pretraining run a setting. They stand here for the direction of an effect, not as targets, and what depends '
@@ -114,17 +112,28 @@ def published_section(results: Results) -> Section | None:
         metrics = list(dict.fromkeys(metric for _, metric in figures))
         digits = max(len(str(value).partition('.')[2]) for value in figures.values())
         arms = list(dict.fromkeys([*results.arms, *(arm for arm, _ in figures)]))
+        # Ours on the very tasks of the table; on none of them, the primary measure.
+        shown = [m for m in results.downstream if m.task in metrics and _is_main(results, m)] or [results.primary]
+        ours = [dict(zip(results.arms, map(summary, results.values(measure)), strict=True)) for measure in shown]
         rows = [
             [
                 arm,
-                spoken(ours[arm], known(primary.metric), ours[arm].n) if arm in ours else 'not run here',
+                *(
+                    spoken(each[arm], known(m.metric), each[arm].n) if arm in each else 'not run here'
+                    for each, m in zip(ours, shown, strict=True)
+                ),
                 *(fixed(figures.get((arm, metric)), digits) for metric in metrics),
             ]
             for arm in arms
         ]
         caption = f'Ours beside published figures from another scale: {source}'
-        blocks.append(Table(caption, ['arm', f'ours: {measure_name(primary)}', *metrics], rows))
+        blocks.append(Table(caption, ['arm', *(f'ours: {measure_name(m)}' for m in shown), *metrics], rows))
     return Section('Published figures, from another scale', blocks)
+
+
+def _is_main(results: Results, measure: Measure) -> bool:
+    """Whether it is its task's own main metric, on dev."""
+    return results.tasks.get(measure.task, {}).get('primary') == measure.metric
 
 
 def curve_section(results: Results) -> Section | None:
