@@ -53,8 +53,11 @@ class Downstream:
         self._loaded: dict[str, Loaded] = {}
 
     def missing(self, cohort: Cohort) -> list[str]:
-        """The tasks on which a cohort is still to be evaluated."""
+        """The tasks on which a cohort is still to be evaluated; none where all of it failed."""
         records = read(self._path)
+        failed = {record['cohort'] for record in records if record.get('failure')}
+        if cohort.name in failed:
+            return []
         done = {record['task'] for record in records if (record['kind'], record.get('cohort')) == _done(cohort)}
         return [each.title for each in self._wanted if each.title not in done]
 

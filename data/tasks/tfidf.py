@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from data.tasks.scores import class_scores
 from data.tasks.task import Task, TextExample
 
+WORD = r'\w+|[^\w\s]'
+"""scikit-learn's own pattern leaves out words of one letter, and with them whole texts in some scripts."""
+
 
 def tfidf_scores(task: Task, splits: Sequence[str]) -> dict[str, dict[str, float]]:
     """Split -> scores, in percent, of a classifier fitted on 'train'; {} for tasks that are no classification.
@@ -20,7 +23,7 @@ def tfidf_scores(task: Task, splits: Sequence[str]) -> dict[str, dict[str, float
     from sklearn.linear_model import LogisticRegression
 
     sides = [_first] if task.examples('train')[0].second is None else [_first, _second]
-    counters = [TfidfVectorizer(sublinear_tf=True) for _ in sides]
+    counters = [TfidfVectorizer(token_pattern=WORD, sublinear_tf=True) for _ in sides]
     train = task.examples('train')
     columns = [
         counter.fit_transform([side(example) for example in train])
