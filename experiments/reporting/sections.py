@@ -8,7 +8,7 @@ from experiments.reporting.differences import difference_section, outcome_sectio
 from experiments.reporting.document import Figure, Section, Table
 from experiments.reporting.downstream import downstream_section
 from experiments.reporting.losses import accuracy_section, loss_section
-from experiments.reporting.results import Measure, Results
+from experiments.reporting.results import Results
 from experiments.reporting.wording import (
     DASH,
     TESTS,
@@ -114,7 +114,7 @@ def published_section(results: Results) -> Section | None:
         digits = max(len(str(value).partition('.')[2]) for value in figures.values())
         arms = list(dict.fromkeys([*results.arms, *(arm for arm, _ in figures)]))
         # Ours on the very tasks of the table; on none of them, the primary measure.
-        shown = [m for m in results.downstream if m.task in metrics and _is_main(results, m)] or [results.primary]
+        shown = [m for m in results.downstream if m.task in metrics] or [results.primary]
         ours = [dict(zip(results.arms, map(summary, results.values(measure)), strict=True)) for measure in shown]
         rows = [
             [
@@ -130,11 +130,6 @@ def published_section(results: Results) -> Section | None:
         caption = f'Ours beside published figures from another scale: {source}'
         blocks.append(Table(caption, ['arm', *(f'ours: {measure_name(m)}' for m in shown), *metrics], rows))
     return Section('Published figures, from another scale', blocks)
-
-
-def _is_main(results: Results, measure: Measure) -> bool:
-    """Whether it is its task's own main metric, on dev."""
-    return results.tasks.get(measure.task, {}).get('primary') == measure.metric
 
 
 def curve_section(results: Results) -> Section | None:
