@@ -58,6 +58,12 @@ def test_flags(refused, words, said):
         ('--run.mesh 8 1 4 1', 'run.mesh (8, 1, 4, 1) needs 32 devices; there are'),
         ('--run.mesh 0 1 1 1', 'run.mesh is (0, 1, 1, 1): use 1 or more for each axis, or -1'),
         ('--run.devices -1', 'run.devices 0 or more'),
+        ('--model.init_stddev nan', 'model.init_stddev is nan: use a number above 0'),
+        ('--run.checkpoint_seconds inf', 'run.checkpoint_seconds is inf: use 0 or more'),
+        ('--model.norm_epsilon -1', 'model.norm_epsilon is -1.0: use a number above 0'),
+        ('--optimizer.epsilon inf', 'optimizer.epsilon is inf: use a number above 0'),
+        ('--evaluation.rates 0.15 0.005', 'evaluation.rates 0.005: that is no token of a row of 32'),
+        ('--evaluation.rates 0.15 0.15', 'give at least one rate above 0 and up to 1, each once'),
     ],
 )
 def test_what_a_config_cannot_be(refused, words, said):
