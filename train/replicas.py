@@ -10,7 +10,8 @@ def over_replicas(function: Callable[[Any, Any], Any], mesh: jax.sharding.Mesh) 
     """`function(one replica's tree, shared tree) -> tree`, for trees whose leaves lead with a replica axis R.
 
     R is a multiple of the size A of mesh axis `arm`. Each device group scans over its R / A replicas, since a vmap
-    over several is slow on CPU; the vmap over A holds one replica for each group, so nothing crosses `arm`.
+    over several is slow on CPU; the vmap over A holds one replica for each group, so nothing crosses `arm`. The mesh is
+    the current one inside, for what must divide itself over it.
     """
     groups = mesh.shape['arm']
 
@@ -23,7 +24,8 @@ def over_replicas(function: Callable[[Any, Any], Any], mesh: jax.sharding.Mesh) 
     one_each = jax.vmap(function, in_axes=(0, None), spmd_axis_name='arm')
 
     def run(stacked, shared):
-        _, out = jax.lax.scan(lambda _, each: (None, one_each(each, shared)), None, jax.tree.map(split, stacked))
+        with jax.sharding.use_abstract_mesh(mesh.abstract_mesh):
+            _, out = jax.lax.scan(lambda _, each: (None, one_each(each, shared)), None, jax.tree.map(split, stacked))
         return jax.tree.map(merge, out)
 
     return run
