@@ -1,4 +1,4 @@
-"""Attention kernels of accelerators. Neither makes an array of [L, L] in memory, and neither drops attention weights."""
+"""Attention kernels of accelerators: neither has an array of [L, L] in memory, and neither drops attention weights."""
 
 import math
 
