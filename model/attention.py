@@ -10,6 +10,7 @@ from flax import linen as nn
 from model import kernels
 from model.config import ModelConfig
 from model.dropout import drop
+from model.layout import named
 from model.linear import Linear
 from model.rotary import rotate
 
@@ -122,7 +123,8 @@ class SelfAttention(nn.Module):
 
         def project(name: str, inputs: jax.Array, output: str) -> jax.Array:
             shape, axes = (width, heads, head_width), ('embed', 'heads', 'head')
-            return Linear(f'bld,dhk->{output}', shape, axes, name=name)(inputs)
+            projected = Linear(f'bld,dhk->{output}', shape, axes, name=name)(inputs)
+            return named(projected, 'batch', 'heads', None, None)
 
         query_BxHxMxK = project('query', queries_BxMxD, 'bhlk')
         key_BxHxKxL = project('key', x_BxLxD, 'bhkl')

@@ -8,6 +8,7 @@ from model.attention import NEVER, SelfAttention
 from model.config import ModelConfig
 from model.dropout import drop, noise_seed
 from model.gelu import gelu
+from model.layout import named
 from model.linear import Linear
 from model.norm import LayerNorm
 from model.parameters import declare
@@ -54,7 +55,7 @@ class Embeddings(nn.Module):
             position_LxD = Table(config.max_length, config.width, 'position', name='position')()[:length]
             hidden_BxLxD += position_LxD[None]
         hidden_BxLxD = LayerNorm(config.norm_epsilon, name='norm')(hidden_BxLxD).astype(config.dtype)
-        return _dropped(hidden_BxLxD, config.dropout, key)
+        return _dropped(named(hidden_BxLxD, 'batch', 'length', 'width'), config.dropout, key)
 
 
 class FeedForward(nn.Module):
@@ -66,6 +67,7 @@ class FeedForward(nn.Module):
     def __call__(self, x_BxLxD: jax.Array) -> jax.Array:
         width, inner = self.config.width, self.config.feed_forward
         inner_BxLxF = Linear('bld,df->blf', (width, inner), ('embed', 'feed_forward'), name='up')(x_BxLxD)
+        inner_BxLxF = named(inner_BxLxF, 'batch', 'length', 'feed_forward')
         return Linear('blf,fd->bld', (inner, width), ('feed_forward', 'embed'), name='down')(gelu(inner_BxLxF))
 
 
@@ -96,6 +98,9 @@ class Layer(nn.Module):
         attention_norm = LayerNorm(config.norm_epsilon, name='attention_norm')
         feed_forward_norm = LayerNorm(config.norm_epsilon, name='feed_forward_norm')
 
+        def added(x_BxMxD: jax.Array, y_BxMxD: jax.Array) -> jax.Array:
+            return x_BxMxD + named(y_BxMxD, 'batch', 'length', 'width')
+
         def mixed(x_BxLxD: jax.Array) -> jax.Array:
             y_BxMxD = attention(rows_at(x_BxLxD, positions_BxM), x_BxLxD, document_ids_BxL, seed_3, positions_BxM)
             return _dropped(y_BxMxD, config.dropout, keys[1], positions_BxM)
@@ -105,10 +110,10 @@ class Layer(nn.Module):
 
         residual_BxMxD = rows_at(x_BxLxD, positions_BxM)
         if config.norm == 'post':
-            x_BxMxD = attention_norm(residual_BxMxD + mixed(x_BxLxD))
-            return feed_forward_norm(x_BxMxD + fed(x_BxMxD))
-        x_BxMxD = residual_BxMxD + mixed(attention_norm(x_BxLxD))
-        return x_BxMxD + fed(feed_forward_norm(x_BxMxD))
+            x_BxMxD = attention_norm(added(residual_BxMxD, mixed(x_BxLxD)))
+            return feed_forward_norm(added(x_BxMxD, fed(x_BxMxD)))
+        x_BxMxD = added(residual_BxMxD, mixed(attention_norm(x_BxLxD)))
+        return added(x_BxMxD, fed(feed_forward_norm(x_BxMxD)))
 
 
 class Head(nn.Module):
@@ -126,6 +131,7 @@ class Head(nn.Module):
         logits_BxMxV = jnp.einsum(
             'bmd,vd->bmv', hidden_BxMxD, token_VxD.astype(hidden_BxMxD.dtype), preferred_element_type=jnp.float32
         )
+        logits_BxMxV = named(logits_BxMxV, 'batch', 'length', 'vocab')
         real_V = jnp.arange(config.padded_vocab_size) < config.vocab_size
         return jnp.where(real_V[None, None, :], logits_BxMxV + bias_V[None, None, :], NEVER)
 

@@ -1,11 +1,12 @@
 """Attention kernels of accelerators: neither has an array of [L, L] in memory, and neither drops attention weights."""
 
-import math
+from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
 from jax.experimental.pallas.ops.tpu import splash_attention
-from jax.sharding import PartitionSpec as P
+
+from model.layout import per_device
 
 LANES = 128
 """Queries and keys come to the TPU's kernel in multiples of this."""
@@ -26,8 +27,7 @@ def splash(
 ) -> jax.Array:
     """Scaled dot-product attention by JAX's Splash kernel for TPU, its backward pass fused; [B, H, M, K].
 
-    Under a mesh (`jax.sharding.use_abstract_mesh`) rows divide over its axes `data` and `fsdp` and heads over `tensor`,
-    as far as they are multiples of them: XLA cannot partition a kernel by itself.
+    On a mesh each device runs it on its own rows and heads: XLA cannot partition a kernel by itself.
 
     Args:
       query_segments_BxM, key_segments_BxL: a query attends to the keys with its number, of which there is at least one.
@@ -45,17 +45,19 @@ def splash(
     if more_keys:
         key_BxHxLxK, value_BxHxLxK = (_lengthened(a, more_keys) for a in (key_BxHxLxK, value_BxHxLxK))
         key_segments_BxL = jnp.pad(key_segments_BxL, [(0, 0), (0, more_keys)], constant_values=PADDING)
-    kernel = _kernel(query_BxHxMxK.shape[2], key_BxHxLxK.shape[2], query_BxHxMxK.shape[1], window, interpret)
+    kernel = _kernel(query_BxHxMxK.shape[2], key_BxHxLxK.shape[2], window, interpret)
     arguments = (query_BxHxMxK, key_BxHxLxK, value_BxHxLxK, query_segments_BxM, key_segments_BxL)
-    return _over_mesh(kernel, *arguments)[:, :, :queries]
+    states, segments = ('batch', 'heads', None, None), ('batch', None)
+    kernel = per_device(kernel, (states, states, states, segments, segments), states)
+    return kernel(*arguments)[:, :, :queries]
 
 
 def _lengthened(x: jax.Array, more: int) -> jax.Array:
     return jnp.pad(x, [(0, 0), (0, 0), (0, more), (0, 0)])
 
 
-def _kernel(queries: int, keys: int, heads: int, window: int, interpret: bool):
-    """The kernel for arrays of these lengths, mapped over rows; made for as many heads as a device then has."""
+def _kernel(queries: int, keys: int, window: int, interpret: bool) -> Callable[..., jax.Array]:
+    """The kernel for rows of these lengths, with as many heads as it is given."""
     shape = (queries, keys)
     block_q, block_kv = (max(b for b in range(LANES, LARGEST_BLOCK + 1, LANES) if size % b == 0) for size in shape)
     sizes = splash_attention.BlockSizes(
@@ -75,26 +77,6 @@ def _kernel(queries: int, keys: int, heads: int, window: int, interpret: bool):
         return jax.vmap(one_row)(query_BxHxMxK, key_BxHxLxK, value_BxHxLxK, segments)
 
     return over_rows
-
-
-def _over_mesh(kernel, query_BxHxMxK: jax.Array, *others: jax.Array) -> jax.Array:
-    mesh = jax.sharding.get_abstract_mesh()
-    if mesh.empty:
-        return kernel(query_BxHxMxK, *others)
-    rows = _dividing(mesh, ('data', 'fsdp'), query_BxHxMxK.shape[0])
-    heads = _dividing(mesh, ('tensor',), query_BxHxMxK.shape[1])
-    states, segments = P(rows, heads, None, None), P(rows, None)
-    return jax.shard_map(
-        kernel, mesh=mesh, in_specs=(states, states, states, segments, segments), out_specs=states, check_vma=False
-    )(query_BxHxMxK, *others)
-
-
-def _dividing(mesh, names: tuple[str, ...], size: int) -> tuple[str, ...] | None:
-    """Those of the mesh's axes, as many as together divide the size."""
-    names = tuple(name for name in names if name in mesh.shape)
-    while names and size % math.prod(mesh.shape[name] for name in names):
-        names = names[:-1]
-    return names or None
 
 
 def cudnn(

@@ -161,8 +161,9 @@ class RunConfig:
 
     devices: int = 0
     """CPU devices to split this machine into (0: one a core, up to one for each replica)."""
-    mesh: tuple[int, int] = (-1, -1)
-    """Devices along (arm, data); -1: as many as divide the replicas, and of the rest as many as divide the batches."""
+    mesh: tuple[int, int, int, int] = (-1, -1, 1, 1)
+    """Devices along (arm, data, fsdp, tensor): replicas, their rows, rows and parameters, parts of layers. -1: of those
+    that are left, from left to right, as many as divide what lies along the axis."""
     checkpoint_seconds: float = 60.0
     """A checkpoint at least so often; also at each stage's end."""
     keep_checkpoints: int = 2

@@ -73,9 +73,10 @@ def train(
                 batch_size=stage.batch_size,
                 start=rows_before(config, step)[1],
                 steps=start + stage.steps - step,
+                local=program.local_rows(index),
             )
             for host in rows:
-                state, metrics = steps[index](state, program.settings(step), program.batch(host, step))
+                state, metrics = steps[index](state, program.settings(step), program.batch(host, index, step))
                 records.add(step, metrics, host)  # fetches the step before while this one runs
                 step += 1
                 bar.update()

@@ -98,4 +98,4 @@ def test_text_of_the_paper_scale():
 
 
 def test_every_device_of_a_pod_has_work():
-    assert scales.scale('paper').run.mesh == (-1, -1)
+    assert scales.scale('paper').run.mesh == (-1, -1, 1, 1)
