@@ -8,7 +8,7 @@ from model.attention import NEVER, SelfAttention
 from model.config import ModelConfig
 from model.dropout import drop, noise_seed
 from model.gelu import gelu
-from model.layout import named
+from model.layout import named, used
 from model.linear import Linear
 from model.norm import LayerNorm
 from model.parameters import declare
@@ -23,7 +23,8 @@ class Table(nn.Module):
 
     @nn.compact
     def __call__(self) -> jax.Array:
-        return declare(self, 'embedding', (self.rows, self.width), (self.axis, 'embed'))
+        table = declare(self, 'embedding', (self.rows, self.width), (self.axis, 'embed'))
+        return used(table, self.axis, 'embed')
 
 
 class Embeddings(nn.Module):
@@ -126,10 +127,14 @@ class Head(nn.Module):
         """Logits [B, M, V], float32. Padding ids (vocab_size and up) get a large negative one."""
         config = self.config
         dense = Linear('bmd,de->bme', (config.width, config.width), ('embed', 'head_embed'), name='dense')
-        hidden_BxMxD = LayerNorm(config.norm_epsilon, name='norm')(gelu(dense(hidden_BxMxD)))
+        dense_BxMxD = named(dense(hidden_BxMxD), 'batch', 'length', 'width')
+        hidden_BxMxD = LayerNorm(config.norm_epsilon, name='norm')(gelu(dense_BxMxD))
         bias_V = declare(self, 'bias', (config.padded_vocab_size,), ('vocab',))
         logits_BxMxV = jnp.einsum(
-            'bmd,vd->bmv', hidden_BxMxD, token_VxD.astype(hidden_BxMxD.dtype), preferred_element_type=jnp.float32
+            'bmd,vd->bmv',
+            hidden_BxMxD,
+            used(token_VxD.astype(hidden_BxMxD.dtype), 'vocab', 'embed'),
+            preferred_element_type=jnp.float32,
         )
         logits_BxMxV = named(logits_BxMxV, 'batch', 'length', 'vocab')
         real_V = jnp.arange(config.padded_vocab_size) < config.vocab_size

@@ -7,6 +7,7 @@ that they mean nothing.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, Protocol
 
 import jax
@@ -43,6 +44,27 @@ def named(x: jax.Array, *axes: str | None) -> jax.Array:
     """`x`, whose axes have these names (None: one that is never cut): batch, length, width, vocab, heads, head, ..."""
     layout = _layout.get()
     return x if layout is None else layout.place(x, axes)
+
+
+def used(table_VxD: jax.Array, *axes: str) -> jax.Array:
+    """A table of embeddings as it is looked up in, as wide as the activations are.
+
+    Its gradient is summed up in that form before it is laid out as the table is: otherwise the compiler, so as to cut
+    the sum, brings all rows of a batch to each device.
+    """
+    layout = _layout.get()
+    return table_VxD if layout is None else _used(table_VxD, layout, axes)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(1, 2))
+def _used(table_VxD, layout, axes):
+    return layout.place(table_VxD, tuple('width' if name == 'embed' else name for name in axes))
+
+
+_used.defvjp(
+    lambda table_VxD, layout, axes: (_used(table_VxD, layout, axes), None),
+    lambda layout, axes, _, gradient_VxD: (layout.place(_used(gradient_VxD, layout, axes), axes),),
+)
 
 
 def per_device(function: Callable, in_axes: tuple[Axes, ...], out_axes: Any) -> Callable:
