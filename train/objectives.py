@@ -28,11 +28,11 @@ def judged(logits_BxMxV: jax.Array, labels_BxM: jax.Array) -> tuple[jax.Array, j
 
 def _judge(logits_BxMxV, labels_BxM):
     largest_BxM = jnp.max(logits_BxMxV, axis=-1)
-    total_BxM = jnp.sum(jnp.exp(logits_BxMxV - largest_BxM[..., None]), axis=-1)
-    log_total_BxM = largest_BxM + jnp.log(total_BxM)
+    # Apart from the largest, so that large logits cost no digits.
+    log_total_BxM = jnp.log(jnp.sum(jnp.exp(logits_BxMxV - largest_BxM[..., None]), axis=-1))
     arrays = (logits_BxMxV, labels_BxM, largest_BxM)
     label_BxM, right_BxM = jax.lax.platform_dependent(*arrays, cpu=label_by_lookup, default=label_by_sums)
-    return (label_BxM - log_total_BxM, right_BxM), (logits_BxMxV, log_total_BxM, labels_BxM)
+    return (label_BxM - largest_BxM - log_total_BxM, right_BxM), (*arrays, log_total_BxM)
 
 
 def label_by_lookup(logits_BxMxV, labels_BxM, _) -> tuple[jax.Array, jax.Array]:
@@ -53,8 +53,8 @@ def label_by_sums(logits_BxMxV, labels_BxM, largest_BxM) -> tuple[jax.Array, jax
 
 
 def _judge_backward(residuals, gradients):
-    logits_BxMxV, log_total_BxM, labels_BxM = residuals
-    probabilities_BxMxV = jnp.exp(logits_BxMxV - log_total_BxM[..., None])
+    logits_BxMxV, labels_BxM, largest_BxM, log_total_BxM = residuals
+    probabilities_BxMxV = jnp.exp(logits_BxMxV - largest_BxM[..., None] - log_total_BxM[..., None])
     is_label_BxMxV = _ids(logits_BxMxV) == labels_BxM[..., None]
     return gradients[0][..., None] * (is_label_BxMxV - probabilities_BxMxV), None
 

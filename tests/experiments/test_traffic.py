@@ -41,7 +41,7 @@ def program(*instructions: str) -> str:
         # An asynchronous copy moves its array once, a slice its part.
         (
             [
-                '%c = (bf16[8,128]{1,0:T(8,128)(2,1)S(1)}, bf16[8,128]{1,0:T(8,128)(2,1)}, u32[]{:S(2)}) copy-start(%a)',
+                '%c = (bf16[8,128]{1,0:T(8,128)(2,1)S(1)}, bf16[8,128]{1,0:T(8,128)(2,1)}, u32[]) copy-start(%a)',
                 '%d = bf16[8,128]{1,0:T(8,128)(2,1)S(1)} copy-done(%c)',
             ],
             2048,
