@@ -1,5 +1,5 @@
-# make ablation   the masking-rate ablation on the embedded corpus: 10 minutes on 2 cores
-# make test       the test suite: 12 minutes on 2 cores
+# make ablation   the masking-rate ablation on the embedded corpus: about 5 minutes on 2 cores
+# make test       the test suite
 # All else: make venv, lint, test-peers, test-slow, lock.
 
 PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13; do \

@@ -1,7 +1,8 @@
 """A masking rate that falls, or rises, over the run.
 
 Claim: a rate that falls linearly from 30% to 15% beats both constant rates and the same schedule reversed.
-Source: Ankner et al. 2023, "Dynamic Masking Rate Schedules for MLM Pretraining".
+Source: Ankner et al. 2023, "Dynamic Masking Rate Schedules for MLM Pretraining"; its figures are
+second-hand, from notes on the paper.
 Command: python -m experiments.ablate configs/masking_schedule.py --scale cpu --workdir runs/masking_schedule
 Cost: 4 arms; at paper scale 36.7 billion tokens a replica.
 
@@ -17,6 +18,7 @@ from train.config import Config, Stage
 
 
 def recipe(scale: str) -> Config:
+    """At paper scale the paper's steps and optimizer."""
     base = scales.scale(scale)
     if scale != 'paper':
         return base
@@ -53,7 +55,7 @@ def config(scale: str) -> Ablation:
         baseline='constant 15%',
         seeds=scales.SEEDS[scale],
         published=table(
-            'Ankner et al. 2023, base, 3 seeds, 5 fine-tunings each',
+            'Ankner et al. 2023, base, 3 seeds, 5 fine-tunings each (second-hand)',
             ('GLUE',),
             {
                 'constant 15%': (83.83,),
@@ -63,7 +65,7 @@ def config(scale: str) -> Ablation:
             },
         )
         + table(
-            'Ankner et al. 2023, base, 3 seeds',
+            'Ankner et al. 2023, base, 3 seeds (second-hand)',
             ('BLiMP', 'loss at 15%'),
             {
                 'constant 15%': (82.44, 1.59),

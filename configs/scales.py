@@ -1,7 +1,7 @@
 """How big an ablation runs, defined once for all configs.
 
 smoke      to see that everything works: seconds of training.
-cpu        the default: ten minutes on 2 cores for masking_rate's 9 replicas, on the embedded corpus.
+cpu        the default: about 4 minutes on 2 cores for masking_rate's 9 replicas, on the embedded corpus.
 overnight  a deeper, wider model and many more steps on the same corpus: a night on 2 cores.
 paper      BERT-base as published, on a pod; what a paper did otherwise stands in its config.
 
@@ -10,12 +10,14 @@ tenth on rows several times as long, under one learning-rate schedule.
 """
 
 from collections.abc import Callable
+from typing import Literal
 
 from data.config import DataConfig
 from model.config import SIZES, ModelConfig
 from train.config import Config, EvaluationConfig, OptimizerConfig, RunConfig, Stage
 
-SEEDS = {'smoke': 2, 'cpu': 3, 'overnight': 3, 'paper': 3}
+Scale = Literal['smoke', 'cpu', 'overnight', 'paper']
+SEEDS: dict[Scale, int] = {'smoke': 2, 'cpu': 3, 'overnight': 3, 'paper': 3}
 """Seeds an arm. An ablation's test needs two; three give its intervals a finite width that one can use."""
 
 
@@ -135,4 +137,4 @@ def _paper() -> Config:
     )
 
 
-SCALES: dict[str, Callable[[], Config]] = {'smoke': _smoke, 'cpu': _cpu, 'overnight': _overnight, 'paper': _paper}
+SCALES: dict[Scale, Callable[[], Config]] = {'smoke': _smoke, 'cpu': _cpu, 'overnight': _overnight, 'paper': _paper}

@@ -5,14 +5,13 @@ import runpy
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
+from configs.scales import SCALES, Scale
 from data.errors import UserError
 from experiments import cli
 from experiments.ablation import Ablation, lookup
 from train.config import Config
-
-SCALES = ('smoke', 'cpu', 'overnight', 'paper')
 
 
 @dataclass(frozen=True)
@@ -20,8 +19,8 @@ class RunFlags:
     """Flags that ablate and pretrain share. CONFIG comes first: a file of configs/."""
 
     config: Annotated[Config, cli.Flat]
-    scale: Literal['smoke', 'cpu', 'overnight', 'paper'] = 'cpu'
-    """How big the run is: smoke (a minute), cpu (10 minutes on 2 cores), overnight, or paper (a pod)."""
+    scale: Scale = 'cpu'
+    """How big the run is: smoke (a minute), cpu (minutes on 2 cores), overnight, or paper (a pod)."""
     workdir: Path | None = None
     """Where everything goes; the same command again goes on there. Default: a folder of runs/ named by the config."""
 
@@ -68,8 +67,10 @@ def read_command(
     """
     scale = 'cpu'
     for flag, value in zip(args, [*args[1:], ''], strict=False):
-        if flag.startswith('--scale'):
-            scale = flag.partition('=')[2] or value
+        # Read before tyro reads it again: the scale decides which fields' defaults tyro shows and starts from.
+        name, equals, inside = flag.partition('=')
+        if name == '--scale':
+            scale = inside if equals else value
     rest = list(args)
     config_path = rest.pop(0) if rest and not rest[0].startswith('-') else None
     if config_path is None:

@@ -1,11 +1,17 @@
 """Configs as JSON and back."""
 
 import dataclasses
+import json
 import types
 import typing
 from typing import Any, TypeVar
 
 T = TypeVar('T')
+
+
+def to_json(value: Any) -> Any:
+    """As JSON gives it back: tuples are lists, configs are dicts."""
+    return json.loads(json.dumps(value, default=dataclasses.asdict))
 
 
 def from_json(kind: type[T], value: Any) -> T:

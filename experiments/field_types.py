@@ -1,6 +1,7 @@
 """Whether a value is of the type that a config field states: dataclasses themselves do not look."""
 
 import dataclasses
+import math
 import types
 import typing
 from typing import Any, Literal
@@ -35,6 +36,8 @@ def fits(value: Any, kind: Any) -> bool:
         return isinstance(value, tuple) and len(value) == len(kinds) and all(map(fits, value, kinds))
     if isinstance(value, bool):
         return kind is bool
+    if isinstance(value, float) and not math.isfinite(value):
+        return False
     return isinstance(value, (int, float) if kind is float else origin)
 
 

@@ -5,26 +5,21 @@ python -m experiments.fill_mask --workdir DIR [--arm NAME] [--seed N] "The [MASK
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
-import numpy as np
 import tyro
 
 from data.errors import UserError
-from data.tokenizer import Tokenizer
 from experiments import cli
-from experiments.load import load_replica
-from model import mlm
-from train.config import Config
-from train.masking import document_ids
+from experiments.devices import prepare
+from train.config import RunConfig
 
 MASK = '[MASK]'
 
 
 @dataclass(frozen=True)
-class Flags:
+class FillMaskFlags:
+    """Flags of fill_mask."""
+
     text: tyro.conf.Positional[str] = ''
     """A text with one or more [MASK]; each stands for one piece of the vocabulary."""
     workdir: Path | None = None
@@ -37,92 +32,23 @@ class Flags:
     """Guesses for each [MASK]."""
 
 
-class Guess(NamedTuple):
-    """One candidate for a [MASK]."""
-
-    piece: str
-    probability: float
-    text: str
-    """The text with this piece in place, other masks left."""
-
-
 def main(args: list[str]) -> None:
-    flags = cli.parse(Flags, args, Flags(), 'python -m experiments.fill_mask', __doc__)
+    """Runs the command."""
+    flags = cli.parse(FillMaskFlags, args, FillMaskFlags(), 'python -m experiments.fill_mask', __doc__)
     if flags.workdir is None:
         raise UserError('--workdir is missing: name the workdir of a run')
     if flags.top < 1:
         raise UserError(f'--top is {flags.top}: use 1 or more')
     if MASK not in flags.text:
         raise UserError(f'the text {flags.text!r} has no {MASK}: put one where a piece is to be guessed')
-    config, params, tokenizer = load_replica(flags.workdir, flags.arm, flags.seed)
-    for number, guesses in enumerate(fill(config, params, tokenizer, flags.text, flags.top), 1):
+    prepare(RunConfig(compilation_cache=''), replicas=1)
+    from experiments import filling, load  # JAX starts here
+
+    config, params, tokenizer = load.load_replica(flags.workdir, flags.arm, flags.seed)
+    for number, guesses in enumerate(filling.fill(config, params, tokenizer, flags.text, flags.top), 1):
         print(f'{MASK} {number}')
         for guess in guesses:
             print(f'  {100 * guess.probability:5.1f}%  {guess.piece:<16} {guess.text}')
-
-
-def fill(config: Config, params: Any, tokenizer: Tokenizer, text: str, top: int) -> list[list[Guess]]:
-    """The likeliest ordinary pieces at each [MASK], all masks hidden at once.
-
-    Raises:
-      UserError: the text has more tokens than the model's longest stage.
-    """
-    vocabulary = tokenizer.vocabulary
-    tokens = np.concatenate([[vocabulary.cls], encode_with_masks(tokenizer, text), [vocabulary.sep]]).astype(np.int32)
-    longest = max(stage.length for stage in config.stages)
-    if len(tokens) > longest:
-        raise UserError(
-            f'the text has {len(tokens)} tokens with its [CLS] and [SEP]; this run was trained on {longest}'
-        )
-    positions = np.flatnonzero(tokens == vocabulary.mask)
-    ordinary = np.asarray(vocabulary.ordinary)
-
-    @jax.jit
-    def probabilities(params):
-        tokens_1xL = jnp.asarray(tokens)[None]
-        hidden_1xLxD = mlm.encode(params, config.model, tokens_1xL, document_ids(tokens_1xL, vocabulary))
-        logits_1xMxV = mlm.predict(params, config.model, hidden_1xLxD[:, positions])
-        return jax.nn.softmax(logits_1xMxV[0])
-
-    found = []
-    for position, probability_V in zip(positions, np.asarray(probabilities(params)), strict=True):
-        best = ordinary[np.argsort(-probability_V[ordinary], kind='stable')[:top]]
-        found.append([_guess(tokenizer, tokens, position, id_, probability_V[id_]) for id_ in best])
-    return found
-
-
-def encode_with_masks(tokenizer: Tokenizer, text: str) -> np.ndarray:
-    """Ids of a text in which every '[MASK]' becomes the mask's id; text itself never yields special ids."""
-    first, *others = text.split(MASK)
-    ids = [tokenizer.encode([first])[0]]
-    for part in others:
-        ids += [np.array([tokenizer.vocabulary.mask], np.int32), _encode_after_mask(tokenizer, part)]
-    return np.concatenate(ids)
-
-
-def _encode_after_mask(tokenizer: Tokenizer, part: str) -> np.ndarray:
-    """Ids of what follows a mask. Without a space between them it goes on with the word, as a full stop does.
-
-    A tokenizer puts a word's start before any text, so such a part is encoded after something that is cut off again.
-    """
-    if part and not part[0].isspace():
-        for before in ('a', '(', '1'):
-            prefix, whole = tokenizer.encode([before, before + part])
-            if np.array_equal(whole[: len(prefix)], prefix):
-                return whole[len(prefix) :]
-    return tokenizer.encode([part])[0]
-
-
-def _guess(tokenizer: Tokenizer, tokens: np.ndarray, position: int, id_: int, probability: float) -> Guess:
-    filled = tokens[1:-1].copy()
-    filled[position - 1] = id_
-    first, *others = np.split(filled, np.flatnonzero(filled == tokenizer.vocabulary.mask))
-    shown = tokenizer.decode(first)
-    for run in others:
-        after = run[1:]  # past the mask
-        space = ' ' if len(after) and tokenizer.starts_word[after[0]] else ''
-        shown += f' {MASK}{space}{tokenizer.decode(after)}'
-    return Guess(tokenizer.pieces([id_])[0], float(probability), shown.strip())
 
 
 if __name__ == '__main__':

@@ -17,6 +17,7 @@ from data.store import TokenStore
 from experiments import tuning
 from experiments import workdir as workdirs
 from experiments.ablation import Ablation, changed
+from experiments.config_json import to_json
 from experiments.reporting import write_report
 from experiments.workdir import Workdir
 from train.baselines import baseline_figures
@@ -60,7 +61,7 @@ def run(ablation: Ablation, scale: str, path: Path, seeds: range, grid: tuning.G
             chosen = workdir.record['grid']['chosen']
             say(f'best {grid.field}: ' + ', '.join(f'{arm} {value:g}' for arm, value in chosen.items()))
             configs = {arm: changed(config, {grid.field: chosen[arm]}) for arm, config in configs.items()}
-        workdir.record['ablation']['arms'] |= {arm.name: workdirs.plain(arm.changes) for arm in ablation.arms}
+        workdir.record['ablation']['arms'] |= {arm.name: to_json(arm.changes) for arm in ablation.arms}
         study.carry_out([Replica(arm, seed, config) for seed in seeds for arm, config in configs.items()])
     return write_report([path], path)
 
@@ -149,7 +150,7 @@ class Study:
                 self._preemption,
                 meta={
                     'replicas': [[replica.arm, replica.seed] for replica in cohort.replicas],
-                    'configs': {replica.arm: workdirs.plain(replica.config) for replica in cohort.replicas},
+                    'configs': {replica.arm: to_json(replica.config) for replica in cohort.replicas},
                     'tokenizer': self._store.tokenizer.vocabulary.fingerprint,
                     'versions': versions(),
                 },

@@ -12,7 +12,7 @@ from typing import Any
 from data.errors import UserError
 from data.tokenizer import Tokenizer
 from experiments.ablation import Ablation
-from experiments.config_json import from_json
+from experiments.config_json import from_json, to_json
 from train.cohort import Cohort, Replica, cohorts, control
 from train.config import Config
 
@@ -57,7 +57,7 @@ class Workdir:
         # A control runs in its twin's program, so what may differ now differs for it too.
         controls = [control(Replica(arm, 0, config)) for arm, config in configs.items()]
         here = {twin.arm: twin.config for twin in controls if twin.arm in self.record['configs']} | configs
-        self.record['configs'] |= {arm: plain(config) for arm, config in here.items()}
+        self.record['configs'] |= {arm: to_json(config) for arm, config in here.items()}
 
     def check(self, configs: dict[str, Config]) -> None:
         """Compares configs of arms with those that are here; a vocabulary size of 0 is not known yet.
@@ -68,7 +68,7 @@ class Workdir:
         held = [arm for arm in configs if arm in self.record['configs']]
         found: dict[str, list[str]] = {}
         for arm in held:
-            there, here = flatten(self.record['configs'][arm]), flatten(plain(configs[arm]))
+            there, here = flatten(self.record['configs'][arm]), flatten(to_json(configs[arm]))
             free = MAY_DIFFER if configs[arm].model.vocab_size else (*MAY_DIFFER, 'model.vocab_size')
             names = sorted(name for name in there.keys() | here.keys() if not name.startswith(free))
             for difference in _differing(there, here, names):
@@ -84,7 +84,7 @@ class Workdir:
         for cohort in cohorts(new, baseline, slots, first=len(self.record['cohorts'])):
             entry = {'name': cohort.name, 'replicas': [[replica.arm, replica.seed] for replica in cohort.replicas]}
             self.record['cohorts'].append(entry)
-            self.record['configs'] |= {replica.arm: plain(replica.config) for replica in cohort.replicas}
+            self.record['configs'] |= {replica.arm: to_json(replica.config) for replica in cohort.replicas}
 
     def keep(self, tokenizer: Tokenizer) -> None:
         """Puts the tokenizer into the workdir, which then needs no store to be used.
@@ -188,11 +188,6 @@ def flatten(value: Any, path: str = '') -> dict[str, Any]:
     if not isinstance(value, dict):
         return {path: value}
     return {k: v for name, item in value.items() for k, v in flatten(item, f'{path}.{name}' if path else name).items()}
-
-
-def plain(value: Any) -> Any:
-    """As JSON gives it back: tuples are lists, configs are dicts."""
-    return json.loads(json.dumps(value, default=dataclasses.asdict))
 
 
 def _whole(record: dict) -> bool:

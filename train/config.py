@@ -146,8 +146,8 @@ class EvaluationConfig:
     """Held-out sentences shown with each arm's guesses."""
 
     def __post_init__(self):
-        if not self.rates or not all(0 < rate <= 1 for rate in self.rates):
-            raise ValueError(f'evaluation.rates {self.rates}: give at least one rate above 0 and up to 1')
+        if not self.rates or not all(0 < rate <= 1 for rate in self.rates) or len(set(self.rates)) < len(self.rates):
+            raise ValueError(f'evaluation.rates {self.rates}: give at least one rate above 0 and up to 1, each once')
         for name in ('rows', 'curve_every', 'curve_rows', 'likelihood_paragraphs', 'probe_paragraphs', 'examples'):
             if getattr(self, name) < 0:
                 raise ValueError(f'evaluation.{name} is {getattr(self, name)}: use 0 or more')

@@ -72,8 +72,6 @@ def likelihood_figures(
 ) -> list[dict]:
     """'likelihood' of each replica: log probability in nats, summed over a word's pieces, mean over words."""
     evaluation = cohort.config.evaluation
-    if not evaluation.likelihood_paragraphs:
-        return []
     rows = variants(store.heldout, store.tokenizer, length, evaluation.likelihood_paragraphs)
     if not len(rows.inputs_NxL):
         return []

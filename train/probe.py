@@ -45,8 +45,6 @@ def probe_figures(
       The figures, and, if there are none, why.
     """
     evaluation = cohort.config.evaluation
-    if not evaluation.probe_paragraphs:
-        return [], 'no probe: evaluation.probe_paragraphs is 0'
     labels, vocabulary = store.heldout.labels, store.tokenizer.vocabulary
     learn, test = split_documents(labels)
     if len({labels[index] for index in learn}) < 2:

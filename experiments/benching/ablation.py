@@ -1,4 +1,4 @@
-"""What it brings to train all replicas of an ablation in one program, against one after the other."""
+"""What is gained by training all replicas of an ablation in one program, against one after the other."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -3,6 +3,7 @@
 import ast
 import re
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,8 @@ VARIES = {
     'masking_rate': {'masking.corruption_rate'},
     'bert_base': set(),
     'bert_large': set(),
-    'corruption_rule': {'masking.corruption_rate', 'masking.rule'},
+    'corruption_rule': {'masking.rule'},
+    'corruption_rule_40': {'masking.corruption_rate', 'masking.rule'},
     'prediction_rate': {'masking.corruption_rate', 'masking.prediction_rate'},
     'masking_schedule': {'masking.corruption_rate', 'masking.rate_points'},
     'curriculum': {'stages', 'stages.0.steps'},
@@ -134,20 +136,25 @@ def test_masking_rate():
 
 
 def test_corruption_rule():
-    """Every chosen share as the two tables have it: per cent of the tokens that turn into [MASK], random, stay."""
-    built = ablation('corruption_rule', 'cpu')
+    """Every chosen share as the tables have it: per cent of the tokens that turn into [MASK], random, stay."""
+    table_8 = [(12, 1.5, 1.5), (15, 0, 0), (12, 3, 0), (12, 0, 3), (0, 12, 3), (0, 15, 0)]
+    table_4 = [(40, 0, 0), (40, 0, 5), (35, 5, 0), (32, 4, 4)]
+    assert chosen('corruption_rule') == table_8
+    assert chosen('corruption_rule_40') == table_4
+
+
+def chosen(name: str) -> list[tuple[float, ...]]:
+    built = ablation(name, 'cpu')
     shares = []
     for arm in built.arms:
         masking = built.config(arm.name).masking
         shares.append(tuple(round(100 * masking.corruption_rate * share, 6) for share in masking.rule))
-    table_8 = [(12, 1.5, 1.5), (15, 0, 0), (12, 3, 0), (12, 0, 3), (0, 12, 3), (0, 15, 0)]
-    table_4 = [(40, 0, 0), (40, 0, 5), (35, 5, 0), (32, 4, 4)]
-    assert shares == table_8 + table_4
+    return shares
 
 
 def test_corruption_rule_counts_on_the_probe_where_there_are_labels():
-    for scale in scales.SCALES:
-        built = ablation('corruption_rule', scale)
+    for name, scale in product(('corruption_rule', 'corruption_rule_40'), scales.SCALES):
+        built = ablation(name, scale)
         assert (built.primary == 'probe') == (built.base.data.corpus == 'sotu')
 
 

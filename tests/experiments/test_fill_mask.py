@@ -6,8 +6,9 @@ import pytest
 
 from data.errors import UserError
 from data.sentencepiece_tokenizer import SentencePieceTokenizer, train_sentencepiece
-from experiments import fill_mask
-from experiments.fill_mask import MASK, encode_with_masks, fill, main
+from experiments import load
+from experiments.fill_mask import MASK, main
+from experiments.filling import encode_with_masks, fill
 from model import mlm
 from model.config import ModelConfig
 from train.config import Config, Stage
@@ -73,7 +74,7 @@ def test_the_text_is_shown_with_the_guess_in_place(replica):
 
 def test_command(replica, monkeypatch, capsys):
     asked = []
-    monkeypatch.setattr(fill_mask, 'load_replica', lambda *names: asked.append(names) or replica)
+    monkeypatch.setattr(load, 'load_replica', lambda *names: asked.append(names) or replica)
     main(['--workdir', 'runs/x', '--arm', '30%', '--seed', '2', f'The {MASK} of the Union'])
     lines = capsys.readouterr().out.splitlines()
     assert [(str(workdir), arm, seed) for workdir, arm, seed in asked] == [('runs/x', '30%', 2)]
@@ -92,7 +93,7 @@ def test_command(replica, monkeypatch, capsys):
     ],
 )
 def test_mistakes_are_one_line(replica, monkeypatch, args, said):
-    monkeypatch.setattr(fill_mask, 'load_replica', lambda *names: replica)
+    monkeypatch.setattr(load, 'load_replica', lambda *names: replica)
     with pytest.raises(UserError, match=said) as error:
         main(args)
     assert '\n' not in str(error.value)

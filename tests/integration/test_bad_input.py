@@ -58,6 +58,9 @@ def test_flags(refused, words, said):
         ('--run.mesh 4 1', 'run.mesh (4, 1) needs 4 devices; there are'),
         ('--run.mesh 0 1', 'run.mesh is (0, 1): use 1 or more for each axis, or -1'),
         ('--run.devices -1', 'run.devices 0 or more'),
+        ('--model.init_stddev nan', 'model.init_stddev is nan: use a number'),
+        ('--run.checkpoint_seconds inf', 'run.checkpoint_seconds is inf: use a number'),
+        ('--evaluation.rates 0.15 0.15', 'give at least one rate above 0 and up to 1, each once'),
     ],
 )
 def test_what_a_config_cannot_be(refused, words, said):

@@ -74,10 +74,8 @@ def test_a_step_comes_back_whole(tmp_path):
     meta = {'config': {'rate': 0.15, 'stages': [128, 512]}, 'replicas': [['mask15', 0]], 'tokenizer': 'ab'}
     with Checkpoints(tmp_path / 'a b #%20' / 'deep', 2) as checkpoints:
         assert checkpoints.restore(abstract(state)) is None
-        assert checkpoints.meta_of_latest() is None
         checkpoints.save(7, state, meta)
         checkpoints.wait()
-        assert checkpoints.meta_of_latest() == meta
         step, restored, restored_meta = checkpoints.restore(abstract(state))
     assert (step, restored_meta) == (7, meta)
     assert_same(restored, state)
@@ -90,7 +88,7 @@ def test_the_meta_is_taken_when_saved(tmp_path):
         meta['replicas'].append(2)
         with pytest.raises(TypeError):
             checkpoints.save(2, make_state(), {'bad': object()})
-    assert Checkpoints(tmp_path).meta_of_latest() == {'replicas': [1]}
+    assert restore(tmp_path)[0][2] == {'replicas': [1]}
 
 
 def test_the_newest_are_kept(tmp_path):
@@ -166,7 +164,6 @@ def test_an_incomplete_newest_step_is_passed_over_and_blocks_no_later_save(tmp_p
     with Checkpoints(tmp_path, 2, lines.append) as checkpoints:
         step, state, meta = checkpoints.restore(abstract(make_state()))
         assert (step, meta) == (5, {'step': 5})
-        assert checkpoints.meta_of_latest() == {'step': 5}
         assert_same(state, make_state(5))
         assert lines[0].startswith(f'Checkpoint {tmp_path / "7"} is incomplete and passed over: {reason}')
         assert lines[1:] == ['Going on from the checkpoint of step 5.']
@@ -197,7 +194,6 @@ def test_no_complete_step_at_all(tmp_path):
     lines = []
     with Checkpoints(tmp_path, 2, lines.append) as checkpoints:
         assert checkpoints.restore(abstract(make_state())) is None
-        assert checkpoints.meta_of_latest() is None
         assert lines[-1] == f'No checkpoint in {tmp_path} is complete: starting anew.'
         checkpoints.save(1, make_state(1), {})
     assert restore(tmp_path)[0][0] == 1

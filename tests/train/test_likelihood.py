@@ -108,7 +108,6 @@ def test_words_of_a_paragraph_are_capped_and_spread(monkeypatch):
     assert list(rows.positions_NxM[:, 0]) == [1, 7], 'the first and the third of five words'
 
 
-def test_none_wanted_or_none_there():
+def test_none_there():
     params_R = stacked(params_of(0))
-    assert figures_of(store_of(random_split(2, 5)), params_R, likelihood_paragraphs=0) == []
     assert figures_of(store_of(split_of([[[5, 6]]])), params_R) == []

@@ -109,7 +109,6 @@ def test_no_paragraph_of_a_tested_document_is_learnt_from():
         ([''] * 6, 200, 'two labels'),
         (['19th'] * 6, 200, 'two labels'),
         (['19th', '20th', '', '', '', ''], 200, 'no label has two'),
-        (['19th', '20th'] * 3, 0, 'probe_paragraphs is 0'),
         (['19th', '20th'] * 3, 1, 'too few'),
     ],
 )
