@@ -81,14 +81,14 @@ class Layer(nn.Module):
     def __call__(
         self,
         x_BxLxD: jax.Array,
-        mask_Bx1xMxL: jax.Array,
+        document_ids_BxL: jax.Array,
         key: jax.Array | None = None,
         positions_BxM: jax.Array | None = None,
     ) -> jax.Array:
         """Hidden states [B, L, D], or those at the positions alone, [B, M, D], which take less to compute.
 
         Args:
-          mask_Bx1xMxL: as `attention_mask` makes it.
+          document_ids_BxL: which document a token is from; 0 is padding.
           key: None: nothing is dropped.
         """
         config = self.config
@@ -103,7 +103,7 @@ class Layer(nn.Module):
             return x_BxMxD + named(y_BxMxD, 'batch', 'length', 'width')
 
         def mixed(x_BxLxD: jax.Array) -> jax.Array:
-            y_BxMxD = attention(rows_at(x_BxLxD, positions_BxM), x_BxLxD, mask_Bx1xMxL, seed_3, positions_BxM)
+            y_BxMxD = attention(rows_at(x_BxLxD, positions_BxM), x_BxLxD, document_ids_BxL, seed_3, positions_BxM)
             return _dropped(y_BxMxD, config.dropout, keys[1], positions_BxM)
 
         def fed(x_BxMxD: jax.Array) -> jax.Array:

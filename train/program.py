@@ -79,7 +79,9 @@ class Program:
         by_replica = placed(self.mesh, 'replica')
         settings = jax.tree.map(lambda leaf: _abstract(leaf, by_replica), self._settings(0))
         out = (jax.tree.map(lambda leaf: leaf.sharding, state), by_replica)
-        return jax.jit(train_step, donate_argnums=0, out_shardings=out).lower(state, settings, self._abstract_batch(stage))
+        return jax.jit(train_step, donate_argnums=0, out_shardings=out).lower(
+            state, settings, self._abstract_batch(stage)
+        )
 
     def settings(self, step: int) -> Settings:
         """What differs between the replicas at a step, each leaf [R], on the devices."""
