@@ -45,7 +45,10 @@ def axes_of(joined: Groups, mesh: Mesh) -> tuple[str, ...]:
 
 def _iota(text: str) -> np.ndarray:
     """`[2,4]T(1,0)`: 0 to 7 in that shape, transposed."""
-    shape, order = re.fullmatch(r'\[([\d,]+)\](?:T\(([\d,]+)\))?', text).groups()
+    found = re.fullmatch(r'\[([\d,]+)\](?:T\(([\d,]+)\))?', text)
+    if not found:
+        raise ValueError(f'no iota: {text!r}')
+    shape, order = found.groups()
     numbers = np.arange(math.prod(map(int, shape.split(',')))).reshape([int(size) for size in shape.split(',')])
     return numbers.transpose([int(axis) for axis in order.split(',')]) if order else numbers
 
