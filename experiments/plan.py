@@ -3,21 +3,25 @@
 import json
 import sys
 from dataclasses import dataclass
+from functools import partial
+from typing import Annotated
 
 import tyro
 
 from configs.scales import Scale
 from experiments import cli
-from experiments.ablation import Ablation
-from experiments.config_file import RunFlags, read_command
+from experiments.config_file import read_command
 from experiments.devices import prepare_for_topologies
+from experiments.planning.slices import chip_of
 from experiments.pretrain import only
+from train.config import Config
 
 
 @dataclass(frozen=True)
-class PlanFlags(RunFlags):
-    """Flags of plan."""
+class PlanFlags:
+    """Flags of plan. CONFIG comes first: a file of configs/."""
 
+    config: Annotated[Config, cli.Flat]
     scale: Scale = 'paper'
     """How big the run is, as for ablate."""
     topology: tuple[str, ...] = ('v5e:4x4',)
@@ -31,30 +35,25 @@ class PlanFlags(RunFlags):
     json: tyro.conf.UseCounterAction[int] = 0
     """Print all figures as JSON."""
 
+    def __post_init__(self):
+        if self.seeds < 0 or not all(map(chip_of, self.topology)):
+            raise ValueError(f'--seeds {self.seeds}: use 0 or more')
+
 
 def main(args: list[str]) -> None:
     """Runs the command."""
-
-    def narrow(ablation: Ablation, flags: PlanFlags) -> Ablation:
-        return only(ablation, flags) if flags.arm else ablation
-
+    narrow = lambda ablation, flags: only(ablation, flags) if flags.arm else ablation  # noqa: E731
     ablation, flags = read_command(args, PlanFlags, 'python -m experiments.plan', __doc__, narrow)
-    if flags.seeds < 0:
-        raise cli.UserError(f'--seeds {flags.seeds}: use 0 or more')
     prepare_for_topologies()
-    from experiments.planning import plans, report  # JAX starts here, after it knows that it is to look for no TPU
+    from experiments.planning import plans, report  # JAX starts here, told to look for no TPU
 
-    seeds = 1 if flags.arm else flags.seeds or ablation.seeds
+    seeds, log = 1 if flags.arm else flags.seeds or ablation.seeds, partial(print, file=sys.stderr)
     found = []
-    for plan in plans.plans(ablation, seeds, flags.topology, bool(flags.fit), _say):
+    for plan in plans.plans(ablation, seeds, flags.topology, bool(flags.fit), log):
         found.append(plan)
         if not flags.json:
             print(report.text(plan), flush=True)
     print(json.dumps(report.as_json(found), indent=1) if flags.json else report.closing(found))
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == '__main__':

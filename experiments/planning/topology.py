@@ -2,14 +2,14 @@
 
 import importlib.util
 import math
-import re
 from dataclasses import dataclass
 
 import jax
 from jax.experimental import topologies
 
 from data.errors import UserError
-from train.chips import CHIPS, Chip
+from experiments.planning.slices import chip_of
+from train.chips import Chip
 
 
 @dataclass(frozen=True)
@@ -22,29 +22,12 @@ class Slice:
     devices: tuple[jax.Device, ...]
 
 
-def chip_of(name: str) -> tuple[Chip, tuple[int, ...]]:
-    """The chip of a topology and the slice's shape.
-
-    Raises:
-      UserError: there is no such topology.
-    """
-    found = re.fullmatch(r'(\w+):(\d+(?:x\d+){1,2})', name)
-    chip = CHIPS.get(found[1]) if found else None
-    if chip is None:
-        raise UserError(f'--topology {name}: use CHIP:AxB or AxBxC with one of {", ".join(CHIPS)}, such as v5e:4x4')
-    shape = tuple(int(size) for size in found[2].split('x'))
-    if len(shape) > chip.dimensions:
-        raise UserError(f'--topology {name}: {chip.name} slices have {chip.dimensions} dimensions')
-    if not 0 < math.prod(shape) <= chip.largest:
-        raise UserError(f'--topology {name}: {math.prod(shape)} chips; {chip.name} slices have 1 to {chip.largest}')
-    return chip, shape
-
-
 def slice_of(name: str) -> Slice:
     """The slice of that name. `experiments.devices.prepare_for_topologies` comes before the first device of all.
 
     Raises:
-      UserError: there is no such topology, or libtpu is not installed.
+      ValueError: there is no slice of that name.
+      UserError: libtpu is not installed, or has no such slice.
     """
     chip, shape = chip_of(name)
     if importlib.util.find_spec('libtpu') is None:
