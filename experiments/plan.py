@@ -1,15 +1,13 @@
 """What a config takes on a TPU slice, found without one: `python -m experiments.plan CONFIG --topology v5e:4x4`."""
 
-import json
-import sys
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated
 
 import tyro
 
 from configs.scales import Scale
 from experiments import cli
+from experiments.ablation import Ablation
 from experiments.config_file import read_command
 from experiments.devices import prepare_for_topologies
 from experiments.planning.slices import chip_of
@@ -36,24 +34,24 @@ class PlanFlags:
     """Print all figures as JSON."""
 
     def __post_init__(self):
-        if self.seeds < 0 or not all(map(chip_of, self.topology)):
-            raise ValueError(f'--seeds {self.seeds}: use 0 or more')
+        if self.seeds < 0 or not [chip_of(name) for name in self.topology]:
+            raise ValueError('--seeds must be 0 or more, and --topology name a slice, such as v5e:4x4')
+
+    def narrow(self, ablation: Ablation) -> Ablation:
+        """What is planned of an ablation."""
+        return only(ablation, self) if self.arm else ablation
 
 
 def main(args: list[str]) -> None:
     """Runs the command."""
-    narrow = lambda ablation, flags: only(ablation, flags) if flags.arm else ablation  # noqa: E731
-    ablation, flags = read_command(args, PlanFlags, 'python -m experiments.plan', __doc__, narrow)
+    ablation, flags = read_command(
+        args, PlanFlags, 'python -m experiments.plan', __doc__, lambda ablation, flags: flags.narrow(ablation)
+    )
     prepare_for_topologies()
     from experiments.planning import plans, report  # JAX starts here, told to look for no TPU
 
-    seeds, log = 1 if flags.arm else flags.seeds or ablation.seeds, partial(print, file=sys.stderr)
-    found = []
-    for plan in plans.plans(ablation, seeds, flags.topology, bool(flags.fit), log):
-        found.append(plan)
-        if not flags.json:
-            print(report.text(plan), flush=True)
-    print(json.dumps(report.as_json(found), indent=1) if flags.json else report.closing(found))
+    seeds = 1 if flags.arm else flags.seeds or ablation.seeds
+    report.show(plans.plans(ablation, seeds, flags.topology, bool(flags.fit)), as_json=bool(flags.json))
 
 
 if __name__ == '__main__':

@@ -1,7 +1,8 @@
 """Plans as text, as a table and as JSON."""
 
 import dataclasses
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from experiments.planning.estimate import StagePlan
@@ -9,6 +10,16 @@ from experiments.planning.memory import Memory
 from experiments.reporting.document import Table
 from experiments.reporting.table import table
 from train.chips import GIB
+
+
+def show(plans: Iterable[StagePlan], as_json: bool) -> None:
+    """Prints plans as they come, and what follows from all of them; or all as one JSON list."""
+    found = []
+    for plan in plans:
+        found.append(plan)
+        if not as_json:
+            print(text(plan), flush=True)
+    print(json.dumps(listed(found), indent=1) if as_json else closing(found))
 
 
 def text(plan: StagePlan) -> str:
@@ -80,7 +91,7 @@ def comparison(plans: Sequence[StagePlan]) -> str:
     return table(Table('', columns, rows))
 
 
-def as_json(plans: Sequence[StagePlan]) -> list[dict[str, Any]]:
+def listed(plans: Sequence[StagePlan]) -> list[dict[str, Any]]:
     """Every figure of every plan, in bytes, seconds and operations."""
     derived = ('bound', 'step_seconds', 'mfu', 'tokens_per_second', 'chip_hours')
     return [
