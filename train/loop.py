@@ -27,6 +27,10 @@ class Stopped(Exception):
     """The run was asked to stop and has saved."""
 
 
+class AllFailed(UserError):
+    """No replica of a cohort is left whose loss and gradients are finite."""
+
+
 def train(
     program: Program,
     store: TokenStore,
@@ -46,12 +50,13 @@ def train(
 
     Raises:
       Stopped: preemption asked for it; the state is saved.
-      UserError: a stage does not fit in memory, or no replica is left whose loss and gradients are finite.
+      UserError: a stage does not fit in memory.
+      AllFailed: no replica is left whose loss and gradients are finite.
     """
     config = program.cohort.config
     restored = checkpoints.restore(program.abstract_state())
     state, step = (restored[1], restored[0]) if restored else (program.init(), 0)
-    for part in ('replicas', 'tokenizer'):
+    for part in ('replicas', 'tokenizer', 'text'):
         if restored and restored[2].get(part) != meta[part]:
             raise UserError(f'the checkpoints in {workdir}/checkpoints are of other {part}: name another --workdir')
     writer.truncate_after({(replica.arm, replica.seed): step for replica in program.cohort.replicas})
@@ -138,7 +143,7 @@ def _stop_if_all_failed(records: StepRecords, checkpoints: Checkpoints, workdir:
     (arm, seed), step = list(records.failed.items())[-1]
     path = Path(workdir) / f'failed-batch-{step}.npz'
     np.savez(path, **records.failed_batch._asdict())
-    raise UserError(
+    raise AllFailed(
         f'the loss or a gradient is not finite in any replica since step {step} (the last: arm {arm}, seed {seed}); '
-        f'the batch is in {path}: try a lower --optimizer.learning_rate or --optimizer.clip_norm 1'
+        f'the batch is in {path}: try a lower --optimizer.learning_rate or --optimizer.clip_norm 1 in another --workdir'
     )
