@@ -7,7 +7,7 @@ from flax import linen as nn
 from model.attention import NEVER, SelfAttention
 from model.config import ModelConfig
 from model.dropout import drop, noise_seed
-from model.gelu import gelu
+from model.gelu import gelu, gelu_product
 from model.layout import named, used
 from model.linear import Linear
 from model.norm import LayerNorm
@@ -69,7 +69,8 @@ class FeedForward(nn.Module):
         width, inner = self.config.width, self.config.feed_forward
         inner_BxLxF = Linear('bld,df->blf', (width, inner), ('embed', 'feed_forward'), name='up')(x_BxLxD)
         inner_BxLxF = named(inner_BxLxF, 'batch', 'length', 'feed_forward')
-        return Linear('blf,fd->bld', (inner, width), ('feed_forward', 'embed'), name='down')(gelu(inner_BxLxF))
+        axes = ('feed_forward', 'embed')
+        return Linear('blf,fd->bld', (inner, width), axes, gelu_product, name='down')(inner_BxLxF)
 
 
 class Layer(nn.Module):

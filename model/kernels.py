@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax.experimental.pallas.ops.tpu import splash_attention
 
+from model.config import ModelConfig
 from model.layout import per_device
 
 LANES = 128
@@ -66,6 +67,10 @@ def _kernel(queries: int, keys: int, window: int, interpret: bool) -> Callable[.
         block_q_dkv=block_q,
         block_kv_dkv=block_kv,
         use_fused_bwd_kernel=True,
+        # A head is half as wide as a tile of memory, so what is kept for the backward pass lies along the row.
+        q_layout=splash_attention.QKVLayout.SEQ_MINOR,
+        k_layout=splash_attention.QKVLayout.SEQ_MINOR,
+        v_layout=splash_attention.QKVLayout.SEQ_MINOR,
     )
     mask = splash_attention.LocalMask(shape, (window, window), 0) if window else splash_attention.FullMask(shape)
 
@@ -77,6 +82,17 @@ def _kernel(queries: int, keys: int, window: int, interpret: bool) -> Callable[.
         return jax.vmap(one_row)(query_BxHxMxK, key_BxHxLxK, value_BxHxLxK, segments)
 
     return over_rows
+
+
+def splash_flops(config: ModelConfig, rows: int, length: int, targets: int) -> float:
+    """Operations that Splash carries out in a train step of B rows of L tokens with M scored positions each.
+
+    What XLA does not count. Two products in the forward pass and five in the backward one (the scores are computed
+    again), of whole rows, and of the last layer the scored positions alone, both in multiples of LANES.
+    """
+    length, targets = (-(-size // LANES) * LANES for size in (length, targets))
+    products = (config.layers - 1) * length * length + targets * length
+    return float(rows) * 7 * 2 * config.width * products
 
 
 def cudnn(

@@ -8,6 +8,7 @@ Parameters are a nested dict of float32 arrays:
   head/dense/{kernel,bias}, head/norm/{scale,bias}, head/bias
 """
 
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -103,7 +104,8 @@ def _declared(config: ModelConfig) -> Params:
     """Shapes and names of axes of all parameters, without drawing any."""
     tokens_1x1 = jnp.zeros((1, 1), jnp.int32)
     hidden_1x1xD = jnp.zeros((1, 1, config.width), config.dtype)
-    layer = _shapes(Layer(config), hidden_1x1xD, tokens_1x1)
+    # One row of one token cannot be cut over a mesh, as a kernel's arrays are; the parameters are the same without.
+    layer = _shapes(Layer(replace(config, attention='xla')), hidden_1x1xD, tokens_1x1)
     declared = {
         'embeddings': _shapes(Embeddings(config), tokens_1x1),
         'layers': jax.tree.map(
