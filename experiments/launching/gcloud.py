@@ -40,6 +40,10 @@ class Done:
         return self.code != 0 and ('NOT_FOUND' in self.err or 'not found' in self.err)
 
 
+class Broken(Exception):
+    """A connection was lost."""
+
+
 class Gcloud:
     """gcloud for one target."""
 
@@ -82,9 +86,10 @@ class Gcloud:
         raise UserError(f'gcloud {_name(words)}: {done.reason}')
 
     def lines(self, words: list[str]) -> Iterator[str]:
-        """The lines that a long call prints, as they come. It may break off at any time.
+        """The lines that a long call prints, as they come.
 
         Raises:
+          Broken: the call did not end well, so there may be more lines.
           UserError: there is no gcloud here.
         """
         try:
@@ -97,6 +102,8 @@ class Gcloud:
         try:
             for line in process.stdout:
                 yield line.rstrip('\n')
+            if process.wait():
+                raise Broken
         finally:
             process.terminate()
             process.wait()
@@ -128,9 +135,7 @@ class Rehearsal(Gcloud):
     `there`: which of tpu-vm and queued-resources there are before.
     """
 
-    def __init__(
-        self, target: Target, hosts: int = 1, there: Iterable[str] = (), log: Callable[[str], None] = print
-    ):
+    def __init__(self, target: Target, hosts: int = 1, there: Iterable[str] = (), log: Callable[[str], None] = print):
         super().__init__(target, lambda seconds: None, log)
         self.hosts, self.there, self.asked = hosts, set(there), 0
 

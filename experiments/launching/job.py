@@ -8,7 +8,7 @@ from pathlib import Path
 from data.errors import UserError
 from experiments.launching import remote
 from experiments.launching.flags import FetchFlags, LaunchFlags
-from experiments.launching.gcloud import ATTEMPTS, Gcloud
+from experiments.launching.gcloud import ATTEMPTS, Broken, Gcloud
 from experiments.launching.machines import Gone, Machines
 from experiments.launching.repository import pack
 
@@ -70,19 +70,29 @@ class Job:
 
     def _follow(self, hosts: int) -> list[dict]:
         while True:
-            for line in self.gcloud.lines(self.gcloud.ssh(remote.log(self.printed + 1), worker='0')):
-                print(line, flush=True)
-                self.printed += 1
+            whole = self._print_log()
             states = self._states(hosts)
             kinds = {state['state'] for state in states}
             if 'running' in kinds:
                 self.gcloud.sleep(POLL)
             elif kinds == {'finished'} or kinds & {'failed', 'stopped'}:
+                if not whole:
+                    self._print_log()
                 return states
             else:  # shut down, or taken away: the next calls will show which
                 self.gcloud.log(f'the run was interrupted ({", ".join(sorted(kinds))}): starts it again')
                 self.gcloud.sleep(POLL)
                 self._start()
+
+    def _print_log(self) -> bool:
+        """Prints worker 0's log from where it was left until its supervisor ends; False where it broke off."""
+        try:
+            for line in self.gcloud.lines(self.gcloud.ssh(remote.log(self.printed + 1), worker='0')):
+                print(line, flush=True)
+                self.printed += 1
+        except Broken:
+            return False
+        return True
 
     def _start(self) -> None:
         """Copies the repository, installs what it needs and starts the command, on all workers."""
@@ -125,9 +135,7 @@ class Job:
                 )
 
     def _fetch_log(self, out: Path) -> None:
-        done = self.gcloud.once(
-            self.gcloud.scp(f'{self.launch.name}:{remote.JOB}/log.txt', str(out / 'log.txt'), '0')
-        )
+        done = self.gcloud.once(self.gcloud.scp(f'{self.launch.name}:{remote.JOB}/log.txt', str(out / 'log.txt'), '0'))
         if done.code:
             self.gcloud.log(f'the log could not be fetched ({done.reason})')
 

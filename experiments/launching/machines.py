@@ -1,5 +1,6 @@
 """The TPU machines of a launch: made, waited for, made again after a preemption, deleted."""
 
+import contextlib
 import json
 
 from data.errors import UserError
@@ -59,10 +60,8 @@ def delete(gcloud: Gcloud) -> bool:
         if done.missing:
             raise _Missing
 
-    try:
+    with contextlib.suppress(_Missing):  # it went by itself meanwhile
         gcloud.call(words, worth_it)
-    except _Missing:
-        pass  # it went by itself meanwhile
     return True
 
 

@@ -10,9 +10,14 @@ _SUPERVISOR = f'{REPOSITORY}/experiments/launching/supervisor.py'
 
 def install(bucket: str) -> str:
     """Unpacks the repository, in place of an older copy, and makes it ready to run."""
-    setup = ['bash', f'{REPOSITORY}/experiments/launching/setup.sh', *([bucket.removeprefix('gs://')] if bucket else [])]
+    setup = [
+        'bash',
+        f'{REPOSITORY}/experiments/launching/setup.sh',
+        *([bucket.removeprefix('gs://')] if bucket else []),
+    ]
     return (
-        f'mkdir -p {REPOSITORY} && find {REPOSITORY} -mindepth 1 -maxdepth 1 ! -name .venv ! -name runs -exec rm -rf {{}} + && '
+        f'mkdir -p {REPOSITORY} && '
+        f'find {REPOSITORY} -mindepth 1 -maxdepth 1 ! -name .venv ! -name runs -exec rm -rf {{}} + && '
         f'tar -xzf {ARCHIVE} -C {REPOSITORY} && {shlex.join(setup)}'
     )
 
@@ -34,4 +39,4 @@ def stop() -> str:
 
 def log(first: int) -> str:
     """Prints the log from a line on, until the supervisor has gone."""
-    return f'tail -n +{first} -f --pid="$(cat {JOB}/pid)" {JOB}/log.txt'
+    return f'tail -n +{first} -s 0.3 -f --pid="$(cat {JOB}/pid)" {JOB}/log.txt'

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from data.errors import UserError
 from experiments.launching import remote
 from experiments.launching.flags import FetchFlags, Target
-from experiments.launching.gcloud import Gcloud
+from experiments.launching.gcloud import Broken, Gcloud
 from experiments.launching.job import fetch
 from experiments.launching.machines import delete, describe, queue_state
 
@@ -27,8 +27,11 @@ def status(gcloud: Gcloud) -> None:
 def logs(gcloud: Gcloud) -> None:
     """Prints worker 0's log, and goes on as long as the command runs."""
     _must_exist(gcloud)
-    for line in gcloud.lines(gcloud.ssh(remote.log(1), '0')):
-        print(line, flush=True)
+    try:
+        for line in gcloud.lines(gcloud.ssh(remote.log(1), '0')):
+            print(line, flush=True)
+    except Broken:
+        raise UserError(f'the connection to {gcloud.target.name} was lost: give the same command again') from None
 
 
 def stop(gcloud: Gcloud) -> None:

@@ -28,7 +28,8 @@ first = int(record.read_text()) if record.exists() else 0
 for step in range(first, int(sys.argv[1])):
     print(f'step {step}', flush=True)
     time.sleep(0.05)
-    record.write_text(str(step + 1))
+    (folder / f'new-{host}').write_text(str(step + 1))
+    os.replace(folder / f'new-{host}', record)
 (folder / f'result-{host}').write_text(f'from {first} to {sys.argv[1]}')
 sys.exit(int(sys.argv[2]) if len(sys.argv) > 2 and sys.argv[2].isdigit() else 0)
 """

@@ -5,6 +5,7 @@ list of {match, times, code, err, do}: a call that the pattern is found in fails
 message, or, with do = "preempt", runs until worker 0 has logged three lines and then loses its machines.
 """
 
+import contextlib
 import fcntl
 import json
 import os
@@ -29,6 +30,7 @@ FLAGS = {
     'queued-resources describe': {'zone', 'format'},
     'queued-resources delete': {'zone', 'force', 'quiet'},
     'storage rsync': {'recursive', 'exclude'},
+    'storage cp': set(),
 }
 HOSTS = {'v5litepod-8': 1, 'v5litepod-16': 2}  # two stand for four, to be quick
 
@@ -85,10 +87,8 @@ def lose(name: str, state: str = 'PREEMPTED') -> None:
         if (job / 'pid').exists():
             child = json.loads((job / 'state.json').read_text())['child']
             for process, kill in ((int((job / 'pid').read_text()), os.kill), (child, os.killpg)):
-                try:
+                with contextlib.suppress(ProcessLookupError, TypeError):
                     kill(process, signal.SIGKILL)
-                except (ProcessLookupError, TypeError):
-                    pass
     for _ in range(100):  # a process that is dying may still write
         shutil.rmtree(CLOUD / 'machines' / name, ignore_errors=True)
         if not (CLOUD / 'machines' / name).exists():
@@ -176,6 +176,10 @@ def main() -> None:
         for number in numbers:
             pair = [source, worker(name, number) / path] if there == target else [worker(name, number) / path, target]
             subprocess.run(['cp', *(['-rL'] if 'recurse' in flags else []), *map(str, pair)], check=True)
+    elif verb == 'storage cp':
+        target = CLOUD / 'buckets' / plain[1].removeprefix('gs://')
+        target.parent.mkdir(parents=True)
+        target.write_bytes(sys.stdin.buffer.read())
     elif verb == 'storage rsync':
         source = CLOUD / 'buckets' / plain[0].removeprefix('gs://')
         for path in source.rglob('*'):

@@ -81,7 +81,7 @@ def test_ssh_that_fails_twice_is_tried_again(cloud):
 
 
 def test_a_stream_that_breaks_is_taken_up_where_it_broke(cloud, capsys):
-    cloud.cues({'match': 'tail -n', 'times': 2, 'code': 255, 'err': 'broken pipe'})
+    cloud.cues({'match': 'tail -n', 'code': 255, 'err': 'broken pipe'})
     cloud.job('3').run()
     assert capsys.readouterr().out.splitlines() == ['step 0', 'step 1', 'step 2']
 
@@ -129,20 +129,29 @@ def test_a_users_mistake_is_not_tried_again(cloud):
     assert 'again' not in Path('runs/n/log.txt').read_text()
 
 
-def test_the_same_launch_again_attaches_and_another_is_refused(cloud, capsys):
-    cloud.job('40', keep=1)._watch  # the machines must be there first
-    running = threading.Thread(target=lambda: cloud.job('40', keep=1).run())
-    running.start()
-    while not cloud.calls() or not any('tail' in word for call in cloud.calls('ssh') for word in call):
-        time.sleep(0.05)
-    with pytest.raises(UserError, match='runs another command, python job.py 40'):
-        cloud.job('41').run()
-    cloud.job('40', keep=1).run()
-    running.join()
-    assert len([call for call in cloud.calls('ssh') if 'start' in call[-1]]) == 1
-    assert capsys.readouterr().out.count('step 39') == 2
-    cloud.job('40').run()  # finished: fetched and deleted, not run again
-    assert cloud.empty and len([call for call in cloud.calls('ssh') if 'start' in call[-1]]) == 1
+def starts(cloud) -> int:
+    return len([call for call in cloud.calls('ssh') if ' start ' in call[-1]])
+
+
+def test_the_same_launch_attaches_to_what_runs_and_another_is_refused(cloud, capsys):
+    job = cloud.job('4000')
+    job.machines.ready()
+    job._start()
+    with pytest.raises(UserError, match='runs another command, python job.py 4000'):
+        cloud.job('4001').run()
+    attached = threading.Thread(target=cloud.job('4000').run)
+    attached.start()
+    while 'step 3' not in capsys.readouterr().out:
+        time.sleep(0.1)
+    launch.main(['stop', '--name', 'n', '--zone', 'us-west4-a'])
+    attached.join()
+    assert starts(cloud) == 1 and 'n was stopped and keeps its machines' in cloud.said[-1]
+
+
+def test_a_finished_run_is_fetched_and_not_run_again(cloud):
+    cloud.job('1', keep=1).run()
+    cloud.job('1').run()
+    assert starts(cloud) == 1 and cloud.empty
 
 
 def test_workers_that_a_broken_launch_left_behind_are_stopped_first(cloud):
