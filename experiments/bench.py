@@ -1,4 +1,7 @@
-"""How fast it is: step and fine-tuning beside PyTorch's, an ablation beside its replicas alone, loader, start."""
+"""How fast it is: step and fine-tuning beside PyTorch's, an ablation beside its replicas alone, loader, start.
+
+With --plan instead what a step costs on TPU, which takes no TPU.
+"""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -15,6 +18,8 @@ Part = Literal['step', 'ablation', 'loader', 'startup', 'finetune']
 class BenchFlags:
     """Flags of bench."""
 
+    plan: bool = False
+    """Instead of timing: what a step of BERT-base costs on v5e:4x4, compiled here for these lengths and rates."""
     only: tuple[Part, ...] = ('step', 'ablation', 'loader', 'startup')
     """Parts to time; finetune needs data_dir."""
     sizes: tuple[str, ...] = ('tiny', 'mini')
@@ -46,15 +51,17 @@ class BenchFlags:
             MaskingConfig(corruption_rate=rate)
         for length in self.lengths:
             Stage(length=length, batch_size=1, steps=1)
+            if self.plan and length not in (128, 512):
+                raise ValueError(f'--lengths {length}: --plan knows 128 and 512')
 
 
 def main(args: list[str]) -> None:
     """Runs the command."""
     flags = cli.parse(BenchFlags, args, BenchFlags(), 'python -m experiments.bench', __doc__)
     prepare(RunConfig(), replicas=cores())
-    from experiments.benching import report  # JAX starts here, after its devices are known
+    from experiments.benching import plan_table, report  # JAX starts here, after its devices are known
 
-    for line in report.lines(flags):
+    for line in plan_table.lines(flags.lengths, flags.rates) if flags.plan else report.lines(flags):
         print(line, flush=True)
 
 

@@ -86,15 +86,18 @@ class Workdir:
             self.record['cohorts'].append(entry)
             self.record['configs'] |= {replica.arm: to_json(replica.config) for replica in cohort.replicas}
 
-    def keep(self, tokenizer: Tokenizer) -> None:
-        """Puts the tokenizer into the workdir, which then needs no store to be used.
+    def keep(self, tokenizer: Tokenizer, text: str) -> None:
+        """Puts the tokenizer into the workdir, which then needs no store to be used, and notes the text.
+
+        Args:
+          text: sha256 of the documents that the store was made of; '' for weights from elsewhere.
 
         Raises:
-          UserError: another one is here.
+          UserError: another tokenizer is here, or figures of another text.
         """
-        fingerprint = tokenizer.vocabulary.fingerprint
-        held = self.record.setdefault('tokenizer', fingerprint)
-        refuse(self.path, differing({'tokenizer': held}, {'tokenizer': fingerprint}, ('tokenizer',)))
+        here = {'tokenizer': tokenizer.vocabulary.fingerprint, 'text': text}
+        held = {name: self.record.setdefault(name, value) for name, value in here.items()}
+        refuse(self.path, differing(held, here, here))
         (self.path / TOKENIZER).mkdir(exist_ok=True)
         tokenizer.save(self.path / TOKENIZER)
 
