@@ -35,7 +35,7 @@ def batches(
     batch_size: int,
     start: int,
     steps: int,
-    local: slice = slice(None),
+    local: slice | np.ndarray = slice(None),
 ) -> Iterator[HostBatch]:
     """The batches of `steps` steps of a stage, prefetched on a thread of Grain's.
 
@@ -45,7 +45,7 @@ def batches(
       length: tokens a row, L.
       batch_size: rows a step over all hosts, B.
       start: rows seen before at this length, which is the whole state of the data.
-      local: this host's part of B. Only its rows are read.
+      local: this host's part of B, as a slice or as rows' numbers. Only its rows are read.
 
     Raises:
       UserError: the split is too small for one row.
@@ -64,7 +64,7 @@ def _unstacked(chunks) -> Iterator[HostBatch]:
 class _Chunks:
     """Grain's random-access source. A record is a chunk's batches, on a leading axis."""
 
-    def __init__(self, rows: Rows, seeds, length: int, batch_size: int, start: int, steps: int, local: slice):
+    def __init__(self, rows: Rows, seeds, length: int, batch_size: int, start: int, steps: int, local):
         self._rows, self._seeds, self._length, self._batch_size = rows, seeds, length, batch_size
         self._start, self._steps = start, steps
         self._local_B = np.arange(batch_size)[local]

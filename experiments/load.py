@@ -10,8 +10,8 @@ from data.tokenizer import Tokenizer, load_tokenizer
 from experiments.workdir import TOKENIZER, read_workdir
 from train.checkpoints import Checkpoints
 from train.config import Config
+from train.mesh import make_mesh
 from train.program import Program
-from train.sharding import make_mesh
 
 
 def load_replica(
@@ -43,7 +43,7 @@ def load_replica(
     if tokenizer.vocabulary.fingerprint != opened.record['tokenizer']:
         raise UserError(f'{workdir}/{TOKENIZER} is not the tokenizer that {workdir} was trained with')
     # On one device, whatever mesh it was trained on.
-    program = Program(cohort, tokenizer.vocabulary, make_mesh((1, 1), len(cohort.replicas), ()))
+    program = Program(cohort, tokenizer.vocabulary, make_mesh((1, 1, 1, 1), len(cohort.replicas)))
     with Checkpoints(Path(workdir) / 'checkpoints' / cohort.name, keep=1) as checkpoints:
         steps = checkpoints.steps()
         restored = checkpoints.restore(program.abstract_state(), only=step)

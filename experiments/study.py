@@ -28,6 +28,7 @@ from train.config import Config
 from train.evaluate import HeldOut
 from train.final import final_records
 from train.loop import AllFailed, Stopped, train
+from train.mesh import side_by_side
 from train.metrics import Metrics, read
 from train.preemption import Preemption
 from train.program import Program
@@ -110,7 +111,7 @@ class Study:
         """
         self.workdir.add({replica.arm: replica.config for replica in replicas})
         run = replicas[0].config.run
-        self.workdir.plan(replicas, run.mesh[0] if run.mesh[0] > 0 else jax.device_count())
+        self.workdir.plan(replicas, side_by_side(run.mesh, jax.device_count()))
         wanted = {(replica.arm, replica.seed) for replica in replicas}
         records = read(self.workdir.path)
         finished = {record['cohort'] for record in records if record['kind'] == 'finished'}

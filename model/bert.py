@@ -7,7 +7,8 @@ from flax import linen as nn
 from model.attention import NEVER, SelfAttention
 from model.config import ModelConfig
 from model.dropout import drop, noise_seed
-from model.gelu import gelu
+from model.gelu import gelu, gelu_product
+from model.layout import named, used
 from model.linear import Linear
 from model.norm import LayerNorm
 from model.parameters import declare
@@ -22,7 +23,8 @@ class Table(nn.Module):
 
     @nn.compact
     def __call__(self) -> jax.Array:
-        return declare(self, 'embedding', (self.rows, self.width), (self.axis, 'embed'))
+        table = declare(self, 'embedding', (self.rows, self.width), (self.axis, 'embed'))
+        return used(table, self.axis, 'embed')
 
 
 class Embeddings(nn.Module):
@@ -54,7 +56,7 @@ class Embeddings(nn.Module):
             position_LxD = Table(config.max_length, config.width, 'position', name='position')()[:length]
             hidden_BxLxD += position_LxD[None]
         hidden_BxLxD = LayerNorm(config.norm_epsilon, name='norm')(hidden_BxLxD).astype(config.dtype)
-        return _dropped(hidden_BxLxD, config.dropout, key)
+        return _dropped(named(hidden_BxLxD, 'batch', 'length', 'width'), config.dropout, key)
 
 
 class FeedForward(nn.Module):
@@ -66,7 +68,9 @@ class FeedForward(nn.Module):
     def __call__(self, x_BxLxD: jax.Array) -> jax.Array:
         width, inner = self.config.width, self.config.feed_forward
         inner_BxLxF = Linear('bld,df->blf', (width, inner), ('embed', 'feed_forward'), name='up')(x_BxLxD)
-        return Linear('blf,fd->bld', (inner, width), ('feed_forward', 'embed'), name='down')(gelu(inner_BxLxF))
+        inner_BxLxF = named(inner_BxLxF, 'batch', 'length', 'feed_forward')
+        axes = ('feed_forward', 'embed')
+        return Linear('blf,fd->bld', (inner, width), axes, gelu_product, name='down')(inner_BxLxF)
 
 
 class Layer(nn.Module):
@@ -78,14 +82,14 @@ class Layer(nn.Module):
     def __call__(
         self,
         x_BxLxD: jax.Array,
-        mask_Bx1xMxL: jax.Array,
+        document_ids_BxL: jax.Array,
         key: jax.Array | None = None,
         positions_BxM: jax.Array | None = None,
     ) -> jax.Array:
         """Hidden states [B, L, D], or those at the positions alone, [B, M, D], which take less to compute.
 
         Args:
-          mask_Bx1xMxL: as `attention_mask` makes it.
+          document_ids_BxL: which document a token is from; 0 is padding.
           key: None: nothing is dropped.
         """
         config = self.config
@@ -96,8 +100,11 @@ class Layer(nn.Module):
         attention_norm = LayerNorm(config.norm_epsilon, name='attention_norm')
         feed_forward_norm = LayerNorm(config.norm_epsilon, name='feed_forward_norm')
 
+        def added(x_BxMxD: jax.Array, y_BxMxD: jax.Array) -> jax.Array:
+            return x_BxMxD + named(y_BxMxD, 'batch', 'length', 'width')
+
         def mixed(x_BxLxD: jax.Array) -> jax.Array:
-            y_BxMxD = attention(rows_at(x_BxLxD, positions_BxM), x_BxLxD, mask_Bx1xMxL, seed_3, positions_BxM)
+            y_BxMxD = attention(rows_at(x_BxLxD, positions_BxM), x_BxLxD, document_ids_BxL, seed_3, positions_BxM)
             return _dropped(y_BxMxD, config.dropout, keys[1], positions_BxM)
 
         def fed(x_BxMxD: jax.Array) -> jax.Array:
@@ -105,10 +112,10 @@ class Layer(nn.Module):
 
         residual_BxMxD = rows_at(x_BxLxD, positions_BxM)
         if config.norm == 'post':
-            x_BxMxD = attention_norm(residual_BxMxD + mixed(x_BxLxD))
-            return feed_forward_norm(x_BxMxD + fed(x_BxMxD))
-        x_BxMxD = residual_BxMxD + mixed(attention_norm(x_BxLxD))
-        return x_BxMxD + fed(feed_forward_norm(x_BxMxD))
+            x_BxMxD = attention_norm(added(residual_BxMxD, mixed(x_BxLxD)))
+            return feed_forward_norm(added(x_BxMxD, fed(x_BxMxD)))
+        x_BxMxD = added(residual_BxMxD, mixed(attention_norm(x_BxLxD)))
+        return added(x_BxMxD, fed(feed_forward_norm(x_BxMxD)))
 
 
 class Head(nn.Module):
@@ -121,11 +128,16 @@ class Head(nn.Module):
         """Logits [B, M, V], float32. Padding ids (vocab_size and up) get a large negative one."""
         config = self.config
         dense = Linear('bmd,de->bme', (config.width, config.width), ('embed', 'head_embed'), name='dense')
-        hidden_BxMxD = LayerNorm(config.norm_epsilon, name='norm')(gelu(dense(hidden_BxMxD)))
+        dense_BxMxD = named(dense(hidden_BxMxD), 'batch', 'length', 'width')
+        hidden_BxMxD = LayerNorm(config.norm_epsilon, name='norm')(gelu(dense_BxMxD))
         bias_V = declare(self, 'bias', (config.padded_vocab_size,), ('vocab',))
         logits_BxMxV = jnp.einsum(
-            'bmd,vd->bmv', hidden_BxMxD, token_VxD.astype(hidden_BxMxD.dtype), preferred_element_type=jnp.float32
+            'bmd,vd->bmv',
+            hidden_BxMxD,
+            used(token_VxD.astype(hidden_BxMxD.dtype), 'vocab', 'embed'),
+            preferred_element_type=jnp.float32,
         )
+        logits_BxMxV = named(logits_BxMxV, 'batch', 'length', 'vocab')
         real_V = jnp.arange(config.padded_vocab_size) < config.vocab_size
         return jnp.where(real_V[None, None, :], logits_BxMxV + bias_V[None, None, :], NEVER)
 

@@ -8,13 +8,13 @@ Parameters are a nested dict of float32 arrays:
   head/dense/{kernel,bias}, head/norm/{scale,bias}, head/bias
 """
 
+from dataclasses import replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from model.attention import attention_mask
 from model.bert import Embeddings, Head, Layer, Pooler, rows_at
 from model.config import ModelConfig
 from model.norm import LayerNorm
@@ -65,9 +65,8 @@ def encode(
     hidden_BxLxD = Embeddings(config).apply({'params': params['embeddings']}, tokens_BxL, type_ids_BxL, embeddings_key)
 
     def layer(hidden_BxLxD, number, layer_params, positions_BxM):
-        mask_Bx1xMxL = attention_mask(document_ids_BxL, config.attend, positions_BxM)
         layer_key = None if key is None else jax.random.fold_in(layers_key, number)
-        inputs = (hidden_BxLxD, mask_Bx1xMxL, layer_key, positions_BxM)
+        inputs = (hidden_BxLxD, document_ids_BxL, layer_key, positions_BxM)
         return Layer(config).apply({'params': layer_params}, *inputs)
 
     if config.remat:
@@ -113,7 +112,8 @@ def _declared(config: ModelConfig) -> Params:
     """Shapes and names of axes of all parameters, without drawing any."""
     tokens_1x1 = jnp.zeros((1, 1), jnp.int32)
     hidden_1x1xD = jnp.zeros((1, 1, config.width), config.dtype)
-    layer = _shapes(Layer(config), hidden_1x1xD, jnp.ones((1, 1, 1, 1), bool))
+    # One row of one token cannot be cut over a mesh, as a kernel's arrays are; the parameters are the same without.
+    layer = _shapes(Layer(replace(config, attention='xla')), hidden_1x1xD, tokens_1x1)
     declared = {
         'embeddings': _shapes(Embeddings(config), tokens_1x1),
         'layers': jax.tree.map(

@@ -95,6 +95,15 @@ class Checkpoints:
             self._log(f'No checkpoint in {self._folder} is complete: starting anew.')
         return None
 
+    def newest_meta(self) -> dict[str, Any] | None:
+        """The meta of the newest step that has a readable one, without its arrays; None where there is none."""
+        for step in reversed(self.steps()):
+            try:
+                return self._describe(step)[1]
+            except _Incomplete:
+                continue
+        return None
+
     def wait(self) -> None:
         """Waits until the last save is complete. Raises what it failed with."""
         if self._manager is not None:

@@ -198,8 +198,9 @@ class RunConfig:
 
     devices: int = 0
     """CPU devices to split this machine into (0: one a core, up to one for each replica)."""
-    mesh: tuple[int, int] = (-1, -1)
-    """Devices along (arm, data); -1: as many as divide the replicas, and of the rest as many as divide the batches."""
+    mesh: tuple[int, int, int, int] = (-1, -1, 1, 1)
+    """Devices along (arm, data, fsdp, tensor): replicas, their rows, rows and parameters, parts of layers. -1: of those
+    that are left, from left to right, as many as divide what lies along the axis."""
     checkpoint_seconds: float = 60.0
     """A checkpoint at least so often; also at each stage's end."""
     keep_checkpoints: int = 2
@@ -210,10 +211,14 @@ class RunConfig:
     """Write TensorBoard files beside metrics.jsonl."""
     compilation_cache: str = '.cache/jax'
     """Folder of compiled programs (empty: none)."""
+    profile: tuple[int, int] = (0, 0)
+    """Write a trace of these updates, counted from 0: from the first number to before the second (0 0: none)."""
 
     def __post_init__(self):
         if self.log_every < 1 or self.keep_checkpoints < 1 or self.devices < 0:
             raise ValueError('run.log_every and run.keep_checkpoints must be 1 or more, run.devices 0 or more')
+        if not 0 <= self.profile[0] <= self.profile[1]:
+            raise ValueError(f'run.profile is {self.profile}: give the first update and, above it, where to stop')
         if not 0 <= self.checkpoint_seconds < float('inf'):
             raise ValueError(f'run.checkpoint_seconds is {self.checkpoint_seconds}: use 0 or more')
         if any(size < 1 and size != -1 for size in self.mesh):

@@ -6,8 +6,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import NamedSharding
-from jax.sharding import PartitionSpec as P
 
 from data.rows import Rows
 from data.store import Split, TokenStore
@@ -20,6 +18,7 @@ from train.objectives import judged
 from train.rates import UNITS, rate_at, rate_units, target_slots
 from train.replicas import over_replicas
 from train.settings import Settings, settings_at
+from train.sharding import placed, put
 
 SEED = 2**32 - 1
 """Seed of all evaluation masks: a constant, so that they are the same for every arm and seed."""
@@ -130,11 +129,11 @@ class ReplicaProgram:
     """
 
     def __init__(self, function, mesh: jax.sharding.Mesh, batch_size: int):
-        data = mesh.shape['data']
-        self._batch_size = -(-batch_size // data) * data
-        self._placed = NamedSharding(mesh, P('data'))
+        parts = mesh.shape['data'] * mesh.shape['fsdp']
+        self._batch_size = -(-batch_size // parts) * parts
+        self._placed = placed(mesh, 'batch')
         # Whole on every device and host: these results are small, and every host reads them.
-        self._run = jax.jit(over_replicas(function, mesh), out_shardings=NamedSharding(mesh, P()))
+        self._run = jax.jit(over_replicas(function, mesh), out_shardings=placed(mesh))
 
     def __call__(self, stacked: Any, rows: Any) -> Any:
         """Results for all N rows, each leaf a numpy array [R, N, ...]; rows are a tree of numpy arrays [N, ...]."""
@@ -142,7 +141,7 @@ class ReplicaProgram:
         # All batches are dispatched before the first result is waited for.
         parts = []
         for indices, counted in whole_batches(count, self._batch_size):
-            batch = jax.tree.map(lambda leaf: jax.device_put(leaf[indices], self._placed), rows)  # noqa: B023
+            batch = put(jax.tree.map(lambda leaf: leaf[indices], rows), self._placed)  # noqa: B023
             parts.append((self._run(stacked, batch), counted))
         parts = [jax.tree.map(lambda a: np.asarray(a)[:, :counted], part) for part, counted in parts]  # noqa: B023
         return jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=1), *parts)

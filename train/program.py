@@ -4,18 +4,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding
-from jax.sharding import PartitionSpec as P
 
 from data.loader import HostBatch
 from data.vocabulary import Vocabulary
 from train.cohort import Cohort
+from train.mesh import local_rows, make_mesh, parameter_sizes
 from train.rates import copies, target_slots
 from train.replicas import over_replicas
 from train.settings import Settings, settings_at
-from train.sharding import by_replica, by_row, make_mesh
+from train.sharding import optimizer_shardings, parameter_shardings, placed, put
 from train.step import Batch, State, init_state, make_train_step
 
 
@@ -35,25 +34,40 @@ class Program:
           ValueError: the mesh does not fit the devices, the replicas or a batch size.
         """
         config = cohort.config
-        parts = tuple(stage.batch_size // config.optimizer.micro_batches for stage in config.stages)
-        return cls(cohort, vocabulary, make_mesh(config.run.mesh, len(cohort.replicas), parts))
+        rows = tuple(stage.batch_size // config.optimizer.micro_batches for stage in config.stages)
+        return cls(
+            cohort, vocabulary, make_mesh(config.run.mesh, len(cohort.replicas), rows, parameter_sizes(config.model))
+        )
 
     def init(self) -> State:
         """New replicas."""
-        init = jax.jit(self._init, out_shardings=by_replica(self.mesh)).lower(self._seeds())
+        placed_state = jax.tree.map(lambda leaf: leaf.sharding, self.abstract_state())
+        init = jax.jit(self._init, out_shardings=placed_state).lower(self._seeds())
         # It runs once: compiled without optimisation it is ready in a fifth of the time.
         return init.compile({'xla_backend_optimization_level': 0})(self._seeds())
 
     def abstract_state(self) -> State:
         """Shapes, dtypes and shardings of the state, as restoring a checkpoint needs them."""
-        placed = by_replica(self.mesh)
+        config = self.cohort.config
         shapes = jax.eval_shape(self._init, self._seeds())
-        return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=placed), shapes)
+        params = parameter_shardings(shapes.params, config.model, self.mesh)
+        by_replica = placed(self.mesh, 'replica')
+        shardings = State(
+            params,
+            optimizer_shardings(shapes.opt_state, params, config.optimizer, self.mesh),
+            step=by_replica,
+            seen_rows=by_replica,
+        )
+        return jax.tree.map(_abstract, shapes, shardings)
 
     def compile_step(self, stage: int) -> Any:
         """The compiled `(state, settings, batch) -> (state, metrics)` of a stage; the state's buffers are donated."""
+        return self.lower_step(stage).compile()
+
+    def lower_step(self, stage: int) -> jax.stages.Lowered:
+        """The step of a stage before it is compiled; the mesh's devices need not be there (a TPU topology)."""
         config = self.cohort.config
-        length, batch_size = config.stages[stage].length, config.stages[stage].batch_size
+        length = config.stages[stage].length
         slots = target_slots([replica.config.masking for replica in self.cohort.replicas], length)
         step = make_train_step(config, self.vocabulary, slots, copies(config.masking))
         every = over_replicas(step, self.mesh)
@@ -61,30 +75,54 @@ class Program:
         def train_step(state: State, settings: Settings, batch: Batch):
             return every((state, settings), batch)
 
-        seeds = len(self.cohort.seeds)
-        rows = np.zeros((seeds, batch_size), np.int32)
-        example = HostBatch(np.zeros((seeds, batch_size, length), np.int32), rows, rows)
-        compiled = jax.jit(train_step, donate_argnums=0, out_shardings=by_replica(self.mesh))
-        return compiled.lower(self.abstract_state(), self.settings(0), self.batch(example, 0)).compile()
+        state = self.abstract_state()
+        by_replica = placed(self.mesh, 'replica')
+        settings = jax.tree.map(lambda leaf: _abstract(leaf, by_replica), self._settings(0))
+        out = (jax.tree.map(lambda leaf: leaf.sharding, state), by_replica)
+        return jax.jit(train_step, donate_argnums=0, out_shardings=out).lower(
+            state, settings, self._abstract_batch(stage)
+        )
 
     def settings(self, step: int) -> Settings:
         """What differs between the replicas at a step, each leaf [R], on the devices."""
+        return put(self._settings(step), placed(self.mesh, 'replica'))
+
+    def local_rows(self, stage: int) -> np.ndarray:
+        """Numbers of those rows of a stage's batches that this process has to load, in order."""
+        return local_rows(self.mesh, self.cohort.config.stages[stage].batch_size)
+
+    def batch(self, rows: HostBatch, stage: int, step: int) -> Batch:
+        """This process's rows (`local_rows`) of a stage's batch as arrays over all devices of the mesh."""
+        shapes = self._abstract_batch(stage)
+        placed_rows = [
+            jax.make_array_from_process_local_data(shape.sharding, leaf, shape.shape)
+            for leaf, shape in zip(rows, shapes, strict=False)
+        ]
+        seeds = np.asarray(self.cohort.seeds, np.uint32)
+        return Batch(*placed_rows, *put((seeds, np.int32(step)), placed(self.mesh)))
+
+    def _settings(self, step: int) -> Settings:
         each = [settings_at(replica.config, replica.seed, step) for replica in self.cohort.replicas]
-        stacked = Settings(*(np.stack(leaf) for leaf in zip(*each, strict=True)))
-        return jax.device_put(stacked, by_replica(self.mesh))
+        return Settings(*(np.stack(leaf) for leaf in zip(*each, strict=True)))
 
-    def batch(self, rows: HostBatch, step: int) -> Batch:
-        """A host's rows as arrays over all devices of the mesh."""
-
-        def place(leaf):
-            return jax.make_array_from_process_local_data(by_row(self.mesh), leaf)
-
-        shared = NamedSharding(self.mesh, P())
-        seeds = jax.device_put(np.asarray(self.cohort.seeds, np.uint32), shared)
-        return Batch(*map(place, rows), seeds, jax.device_put(np.int32(step), shared))
+    def _abstract_batch(self, stage: int) -> Batch:
+        shape, seeds = self.cohort.config.stages[stage], len(self.cohort.seeds)
+        everywhere, by_row = placed(self.mesh), placed(self.mesh, 'seed', 'batch')
+        rows = jax.ShapeDtypeStruct((seeds, shape.batch_size), np.int32, sharding=by_row)
+        return Batch(
+            tokens_SxBxL=jax.ShapeDtypeStruct((*rows.shape, shape.length), np.int32, sharding=by_row),
+            row_ids_SxB=rows,
+            epochs_SxB=rows,
+            seeds_S=jax.ShapeDtypeStruct((seeds,), np.uint32, sharding=everywhere),
+            step=jax.ShapeDtypeStruct((), np.int32, sharding=everywhere),
+        )
 
     def _init(self, seeds_R):
         return over_replicas(lambda seed, _: init_state(seed, self.cohort.config), self.mesh)(seeds_R, None)
 
     def _seeds(self):
-        return jnp.asarray([replica.seed for replica in self.cohort.replicas], jnp.uint32)
+        return np.asarray([replica.seed for replica in self.cohort.replicas], np.uint32)
+
+
+def _abstract(leaf: Any, sharding: NamedSharding) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=sharding)

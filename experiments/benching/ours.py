@@ -22,6 +22,7 @@ def first_rows(program: Program, store: TokenStore, stage: int, count: int) -> l
             batch_size=shape.batch_size,
             start=0,
             steps=count,
+            local=program.local_rows(stage),
         )
     )
 
@@ -30,7 +31,7 @@ class Steps:
     """A program's steps in a stage, one after another, over the same few batches again and again."""
 
     def __init__(self, program: Program, rows: Sequence[HostBatch], stage: int = 0):
-        self._program, self._rows = program, itertools.cycle(rows)
+        self._program, self._rows, self._stage = program, itertools.cycle(rows), stage
         self._update = program.compile_step(stage)
         self._state, self._step = program.init(), 0
 
@@ -38,7 +39,7 @@ class Steps:
         """Runs steps; each one's metrics are fetched while the next runs, as in training."""
         before = None
         for host in itertools.islice(self._rows, steps):
-            settings, batch = self._program.settings(self._step), self._program.batch(host, self._step)
+            settings, batch = self._program.settings(self._step), self._program.batch(host, self._stage, self._step)
             self._state, metrics = self._update(self._state, settings, batch)
             jax.device_get(before)
             before = metrics

@@ -71,7 +71,7 @@ def load_model(path: Path, seed: int | None) -> Model:
     read_finetuning(path)
     tokenizer = load_tokenizer(path / TOKENIZER)
     with Checkpoints(path / FOLDER, keep=1) as checkpoints:
-        about = checkpoints.meta_of_latest()
+        about = checkpoints.newest_meta()
         if about is None:
             raise UserError(f'{path} has no fine-tuned model yet: give its experiments.finetune command again')
         seeds = about['seeds']

@@ -11,6 +11,7 @@ from train.metrics import read
 
 COLUMNS = ['--first', 'text', '--label', 'label']
 FLAGS = ['--task', 'table', '--data-dir', 'letters', *COLUMNS, '--max-length', '16', '--epochs', '8', '--seeds', '2']
+BARE = ['--first', '', '--label', '']
 FLAGS += ['--learning-rate', '1e-2', '--run.compilation-cache', 'cache']
 
 
@@ -95,23 +96,23 @@ def test_predict_answers_line_by_line_as_the_model_did(place, tuned, letters):
         (['--init', 'finished@31'], 'finished has no checkpoint of step 31: it has 24, 32'),
         (['--arm', '50%'], "--arm '50%' is not in finished: it has 15%, 40%"),
         (['--seed', '4'], "--seed 4: arm '15%' of finished has seeds 0"),
-        (['--task', 'snli'], '--task snli: there is no such task; use cola, sst2'),
-        (['--task', ''], '--task (none): there is no such task'),
+        (['--task', 'snli', *BARE], '--task snli: there is no such task; use cola, sst2'),
+        (['--task', '', *BARE], '--task (none): there is no such task'),
         (['--data-dir', 'nowhere'], '--data_dir nowhere: no such file or folder'),
         (['--label', 'colour'], 'train.tsv'),
         (['--task', 'sst2'], 'task sst2 knows its columns'),
         (['--epochs', '0'], 'epochs is 0: use 1 or more'),
         (['--features', '2'], '--features 2: the encoder has 1 layers'),
         (['--grid', 'gpt'], '--grid'),
-        (['--run.mesh', '4', '1'], 'run.mesh (4, 1) needs 4 devices'),
-        (['--workdir', 'finished'], '--workdir finished is not empty'),
+        (['--workdir', 'finished'], 'finished is not a workdir of experiments.finetune: its config.json is of another'),
+        (['--workdir', 'letters'], '--workdir letters is not empty and has no config.json'),
     ],
 )
 def test_mistakes_are_one_line_and_leave_nothing(refused, finished, letters, here, words, said):
     for folder in (finished[0], letters):
         shutil.copytree(folder, here / folder.name)
-    given = dict(zip(words[::2], words[1:], strict=True)) if '--run.mesh' not in words else {}
-    command = {'--init': 'finished', '--workdir': 'new', **dict(zip(FLAGS[::2], FLAGS[1::2], strict=True)), **given}
-    command['--run.compilation-cache'] = ''
-    flat = [word for pair in command.items() for word in pair] + (words if '--run.mesh' in words else [])
-    assert said in refused('finetune', *flat)
+    flags = ['--init', 'finished', '--workdir', 'new', *FLAGS, '--run.compilation-cache', '']
+    command = dict(zip(flags[::2], flags[1::2], strict=True))
+    command |= dict(zip(words[::2], words[1::2], strict=True))
+    kept = {flag: value for flag, value in command.items() if value or flag not in BARE}
+    assert said in refused('finetune', *(word for pair in kept.items() for word in pair))

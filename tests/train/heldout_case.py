@@ -12,7 +12,7 @@ from model import mlm
 from model.config import ModelConfig
 from train.cohort import Cohort, Replica
 from train.config import Config, EvaluationConfig, MaskingConfig, Stage
-from train.sharding import make_mesh
+from train.mesh import make_mesh
 
 SIZE = 60
 VOCABULARY = Vocabulary(
@@ -96,7 +96,7 @@ def stacked(*params):
 
 
 def one_device():
-    return make_mesh((1, 1), 1, (1,))
+    return make_mesh((1, 1, 1, 1), 1)
 
 
 @jax.jit

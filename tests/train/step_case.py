@@ -56,6 +56,6 @@ def trained(group: Cohort, steps: int, change=lambda host, step: host):
     update, state, metrics = program.compile_step(0), program.init(), []
     for step in range(steps):
         host = change(rows(group.seeds, step), step)
-        state, each = update(state, program.settings(step), program.batch(host, step))
+        state, each = update(state, program.settings(step), program.batch(host, 0, step))
         metrics.append(each)
     return state, metrics

@@ -168,13 +168,14 @@ def test_common_rates_have_the_same_masks_for_all_and_the_own_rate_is_the_arms()
 ON_FOUR_DEVICES = """
 import jax, numpy as np
 from train.evaluate import ReplicaProgram
-from train.sharding import by_replica, make_mesh
+from train.mesh import make_mesh
+from train.sharding import placed
 
 weights_R, rows_N = np.arange(4.0, dtype=np.float32), np.arange(11, dtype=np.int32)
-for shape in ((1, 1), (4, 1), (1, 4), (2, 2)):
+for shape in ((1, 1, 1, 1), (4, 1, 1, 1), (1, 4, 1, 1), (2, 2, 1, 1), (1, 2, 2, 1), (2, 1, 2, 1), (1, 2, 1, 2)):
     mesh = make_mesh(shape, 4, (4,))
     program = ReplicaProgram(lambda weight, rows: {'sum': weight + 10.0 * rows}, mesh, batch_size=3)
-    found = program(jax.device_put(weights_R, by_replica(mesh)), rows_N)['sum']
+    found = program(jax.device_put(weights_R, placed(mesh, 'replica')), rows_N)['sum']
     assert np.array_equal(found, weights_R[:, None] + 10.0 * rows_N), (shape, found)
 print('equal')
 """
