@@ -19,9 +19,9 @@ from train.finetuning.config import FinetuneConfig
 from train.finetuning.grids import label, points, structure
 from train.finetuning.task_data import TaskData
 from train.finetuning.tune import Finished, as_record, from_records, tune
+from train.mesh import make_mesh
 from train.metrics import Metrics, read
 from train.preemption import Preemption
-from train.sharding import make_mesh
 
 
 @dataclass(frozen=True)
