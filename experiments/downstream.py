@@ -14,12 +14,11 @@ from data.tasks.registry import load_task
 from data.tokenizer import Tokenizer
 from train.cohort import Cohort
 from train.config import Config, EvaluationConfig, TaskEvaluation
-from train.downstream import cohort_encoders, random_seeds, reference_figures, task_figures
+from train.downstream import cohort_encoders, reference_figures, task_figures
 from train.finetuning.config import FinetuneConfig
-from train.finetuning.grids import label, points, structure
+from train.finetuning.grids import label, points
 from train.finetuning.task_data import TaskData
-from train.finetuning.tune import Finished, as_record, from_records, tune
-from train.mesh import make_mesh
+from train.finetuning.tune import Finished, as_record, from_records, plan, tune
 from train.metrics import Metrics, read
 from train.preemption import Preemption
 
@@ -77,7 +76,7 @@ class Downstream:
                 raise UserError(
                     f'task {title}: other replicas in {self._path} were evaluated on other data: name another --workdir'
                 )
-            self._check_devices(cohort, loaded)
+            plan(cohort_encoders(cohort, None, self._baseline), loaded.data, loaded.points)  # refuses what cannot be
 
     def evaluate(self, cohort: Cohort, params_R: Any, failed: set, writer: Metrics, preemption: Preemption) -> None:
         """Fine-tunes all replicas on what is missing, and writes the figures of those that did not fail before.
@@ -105,8 +104,8 @@ class Downstream:
                 writer.write(*(as_record(prefix + name, result) for result in program.results))
 
             results = tune(
-                encoders, loaded.data, loaded.points, folder=folder, preemption=preemption, write=writer.write,
-                done=done, finished=finished, log=self._log,
+                plan(encoders, loaded.data, loaded.points), loaded.data, folder=folder, preemption=preemption,
+                write=writer.write, done=done, finished=finished, log=self._log,
             )  # fmt: skip
             sound = [result for result in results if (result.arm, result.seed) not in failed]
             figures = task_figures(sound, title, len(self._config.stages) - 1, cohort.config.steps)
@@ -126,15 +125,6 @@ class Downstream:
         longest = max(stage.length for stage in config.stages)
         task = dataclasses.replace(task, name=title)
         return Loaded(title, TaskData.of(task, self._tokenizer, tried[0], len(tried), longest), tried)
-
-    def _check_devices(self, cohort: Cohort, loaded: Loaded) -> None:
-        encoders = len(cohort.replicas) + len(random_seeds(cohort, self._baseline))
-        for group in {structure(point): point for point in loaded.points}.values():
-            number = sum(structure(point) == structure(group) for point in loaded.points)
-            try:
-                make_mesh(group.run.mesh, encoders * number * group.seeds, (group.batch_size,))
-            except ValueError as error:
-                raise UserError(f'task {loaded.title}: {error}') from None
 
     def _about(self, loaded: Loaded) -> list[dict]:
         """What the report says of a task, and its references: for the first cohort alone."""

@@ -20,20 +20,19 @@ def cohort_encoders(cohort: Cohort, params_R: Any, baseline: str) -> Encoders:
 
     Those stand for the same encoder without pretraining. They are alike for all arms of one structure, so the
     baseline's serve for all.
+
+    Args:
+      params_R: None: the encoders have none yet.
     """
     config = cohort.config
     names = [(replica.arm, replica.seed) for replica in cohort.replicas]
-    if started := random_seeds(cohort, baseline):
+    started = [replica.seed for replica in cohort.replicas if replica.arm == baseline]
+    if started and params_R is not None:
         seeds_N = jnp.asarray(started, jnp.uint32)
         init = jax.jit(jax.vmap(lambda seed: mlm.init(purpose_key(seed, WEIGHTS), config.model)))
         params_R = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), params_R, init(seeds_N))
     names += [(RANDOM, seed) for seed in started]
     return Encoders(tuple(names), config.model, params_R, max(stage.length for stage in config.stages))
-
-
-def random_seeds(cohort: Cohort, baseline: str) -> list[int]:
-    """The seeds whose untrained encoders are fine-tuned with a cohort."""
-    return [replica.seed for replica in cohort.replicas if replica.arm == baseline]
 
 
 def task_figures(results: Sequence[Result], title: str, stage: int, step: int) -> list[dict]:
