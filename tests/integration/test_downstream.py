@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from experiments.reporting.records import read_csv
-from tests.integration.commands import LEAN
+from tests.integration.commands import LEAN, TINY
 from train.metrics import read
 
 TASKS = """
@@ -103,7 +103,8 @@ def test_the_same_command_does_what_is_missing_and_no_more(place, evaluated):
 
 
 def test_faults_are_found_before_anything_is_trained(refused, here):
-    (here / 'tasks.py').write_text('from tiny import *\n' + TASKS)
+    tiny = TINY.replace('def config(', 'def plain(')
+    (here / 'tasks.py').write_text(tiny + TASKS.replace("__import__('tiny').config(scale)", 'plain(scale)'))
     said = refused('ablate', 'tasks.py', '--workdir', 'bad', '--evaluation.data-dir', 'nowhere')
     assert said == '--evaluation.data_dir nowhere: no such folder'
     (here / 'empty').mkdir()
