@@ -9,7 +9,8 @@ Cost: 1 arm, 1 seed; at paper scale 42.6 billion tokens a replica.
 Smaller scales keep the recipe's form (post-LN, learned positions, 80/10/10, Adam without bias correction, clipping at
 1.0) and take size, steps, learning rate and warmup from the scale. Not as published: SentencePiece with 32,000 pieces
 for WordPiece with 30,522, Wikipedia without books, rows of running text without sentence pairs or next-sentence
-prediction, a new mask each epoch for 10 fixed ones, bfloat16 for float32.
+prediction, a new mask each epoch for 10 fixed ones, bfloat16 for float32, no dropout of attention weights (Splash, the
+TPU's attention kernel, has none).
 """
 
 from configs import scales

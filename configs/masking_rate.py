@@ -9,7 +9,8 @@ Cost: 3 arms; at paper scale 16.9 billion tokens a replica. At cpu scale 4 minut
 
 At paper scale this is the efficient recipe (after Izsak et al. 2021): large, pre-LN, all [MASK], 23,000 steps at length
 128, then the further 2,300 at 512 with a schedule of their own. Not as published: SentencePiece with 32,000 pieces for
-GPT-2's 50,000, Wikipedia without books, bfloat16 for float16. The batch of the further steps is not given; it is kept.
+GPT-2's 50,000, Wikipedia without books, bfloat16 for float16, no dropout of attention weights (Splash, the TPU's
+attention kernel, has none). The batch of the further steps is not given; it is kept.
 """
 
 from configs import scales

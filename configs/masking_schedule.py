@@ -8,7 +8,8 @@ Cost: 4 arms; at paper scale 36.7 billion tokens a replica.
 
 The loss at 15% favours the arms that end at 15%, which were last trained on just that: read it with the likelihood and
 the probe. At paper scale: base, length 128 throughout, 70,000 steps of 4,096 rows. Not as published: Wikipedia for C4,
-SentencePiece with 32,000 pieces, a learning rate that falls to 0 rather than to 1e-5.
+SentencePiece with 32,000 pieces, a learning rate that falls to 0 rather than to 1e-5, no dropout of attention weights
+(Splash, the TPU's attention kernel, has none).
 """
 
 from configs import scales

@@ -71,7 +71,7 @@ def read_command(
     Returns:
       The ablation with the command line's fields in place, and the flags.
     """
-    scale = 'cpu'
+    scale = flags.__dataclass_fields__['scale'].default
     for flag, value in zip(args, [*args[1:], ''], strict=False):
         # Read before tyro reads it again: the scale decides which fields' defaults tyro shows and starts from.
         name, equals, inside = flag.partition('=')

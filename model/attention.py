@@ -1,4 +1,4 @@
-"""Self-attention: who may attend to whom, and the layer."""
+"""Self-attention: who may attend to whom, the reference, and the layer, which may leave the mixing to a kernel."""
 
 from functools import partial
 from typing import Literal
@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
+from model import kernels
 from model.config import ModelConfig
 from model.dropout import drop
 from model.layout import named
@@ -18,16 +19,28 @@ NEVER = -1e30
 
 
 def attention_mask(
-    document_ids_BxL: jax.Array, attend: Literal['row', 'document'], positions_BxM: jax.Array | None = None
+    document_ids_BxL: jax.Array,
+    attend: Literal['row', 'document'],
+    window: int = 0,
+    positions_BxM: jax.Array | None = None,
 ) -> jax.Array:
-    """Boolean, True where a token may attend: [B, 1, 1, L] (keys) for 'row', [B, 1, L, L] (queries, keys) by document.
+    """Boolean, True where a query (third axis) may attend to a key; an axis of 1 stands for all: [B, 1, M, L].
 
-    Document id 0 is padding, which no real token attends to. With positions, queries are those alone: [B, 1, M, L].
+    Document id 0 is padding, which no real token attends to. With positions, queries are those alone.
+
+    Args:
+      window: how far to each side a token sees; 0: as far as its row or document goes.
     """
     if attend == 'row':
-        return (document_ids_BxL > 0)[:, None, None, :]
-    queries = document_ids_BxL if positions_BxM is None else jnp.take_along_axis(document_ids_BxL, positions_BxM, 1)
-    return queries[:, None, :, None] == document_ids_BxL[:, None, None, :]
+        mask_Bx1xMxL = (document_ids_BxL > 0)[:, None, None, :]
+    else:
+        queries = document_ids_BxL if positions_BxM is None else jnp.take_along_axis(document_ids_BxL, positions_BxM, 1)
+        mask_Bx1xMxL = queries[:, None, :, None] == document_ids_BxL[:, None, None, :]
+    if window:
+        place_1xL = jnp.arange(document_ids_BxL.shape[1])[None]
+        query_places = place_1xL if positions_BxM is None else positions_BxM
+        mask_Bx1xMxL &= jnp.abs(query_places[:, None, :, None] - place_1xL[:, None, None, :]) <= window
+    return mask_Bx1xMxL
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(6,))
@@ -100,7 +113,7 @@ class SelfAttention(nn.Module):
         self,
         queries_BxMxD: jax.Array,
         x_BxLxD: jax.Array,
-        mask_Bx1xMxL: jax.Array,
+        document_ids_BxL: jax.Array,
         seed_3: jax.Array | None,
         positions_BxM: jax.Array | None,
     ) -> jax.Array:
@@ -120,8 +133,35 @@ class SelfAttention(nn.Module):
             place_1xL = jnp.arange(x_BxLxD.shape[1])[None]
             query_BxHxMxK = rotate(query_BxHxMxK, place_1xL if positions_BxM is None else positions_BxM, length_axis=-2)
             key_BxHxKxL = rotate(key_BxHxKxL, place_1xL, length_axis=-1)
-        mixed_BxHxMxK = attention(
-            query_BxHxMxK, key_BxHxKxL, value_BxHxKxL, mask_Bx1xMxL, seed_3, positions_BxM, config.attention_dropout
-        )
+        mix = partial(_mixed, config, seed_3)
+        mixed_BxHxMxK = mix(query_BxHxMxK, key_BxHxKxL, value_BxHxKxL, document_ids_BxL, positions_BxM)
         shape, axes = (heads, head_width, width), ('heads', 'head', 'embed')
         return Linear('bhlk,hkd->bld', shape, axes, name='output')(mixed_BxHxMxK)
+
+
+def _mixed(config, seed_3, query_BxHxMxK, key_BxHxKxL, value_BxHxKxL, document_ids_BxL, positions_BxM) -> jax.Array:
+    """By the kernel that the config names where the program is compiled for its device, else by the reference."""
+    states = (query_BxHxMxK, key_BxHxKxL, value_BxHxKxL)
+
+    def mask() -> jax.Array:
+        return attention_mask(document_ids_BxL, config.attend, config.window, positions_BxM)
+
+    def reference(query, key, value, *_) -> jax.Array:
+        return attention(query, key, value, mask(), seed_3, positions_BxM, config.attention_dropout)
+
+    def splash(query, key, value, *segments) -> jax.Array:
+        return kernels.splash(query, key.swapaxes(-1, -2), value.swapaxes(-1, -2), *segments, config.window)
+
+    # Padding is a segment of its own, so that no query is without a key.
+    key_segments_BxL = document_ids_BxL if config.attend == 'document' else jnp.minimum(document_ids_BxL, 1)
+    if config.attention == 'cudnn' and jax.default_backend() == 'gpu':
+        query, key, value = states
+        mask_Bx1xMxL = attention_mask(key_segments_BxL, 'document', config.window, positions_BxM)
+        return kernels.cudnn(query, key.swapaxes(-1, -2), value.swapaxes(-1, -2), mask_Bx1xMxL)
+    # Splash's window counts from a query's number, which is not its place where queries are some of the tokens.
+    if config.attention == 'splash' and not (config.window and positions_BxM is not None):
+        query_segments_BxM = (
+            key_segments_BxL if positions_BxM is None else jnp.take_along_axis(key_segments_BxL, positions_BxM, axis=1)
+        )
+        return jax.lax.platform_dependent(*states, query_segments_BxM, key_segments_BxL, tpu=splash, default=reference)
+    return reference(*states)

@@ -7,7 +7,7 @@ from flax import linen as nn
 from model.attention import NEVER, SelfAttention
 from model.config import ModelConfig
 from model.dropout import drop, noise_seed
-from model.gelu import gelu
+from model.gelu import gelu, gelu_product
 from model.layout import named, used
 from model.linear import Linear
 from model.norm import LayerNorm
@@ -69,7 +69,8 @@ class FeedForward(nn.Module):
         width, inner = self.config.width, self.config.feed_forward
         inner_BxLxF = Linear('bld,df->blf', (width, inner), ('embed', 'feed_forward'), name='up')(x_BxLxD)
         inner_BxLxF = named(inner_BxLxF, 'batch', 'length', 'feed_forward')
-        return Linear('blf,fd->bld', (inner, width), ('feed_forward', 'embed'), name='down')(gelu(inner_BxLxF))
+        axes = ('feed_forward', 'embed')
+        return Linear('blf,fd->bld', (inner, width), axes, gelu_product, name='down')(inner_BxLxF)
 
 
 class Layer(nn.Module):
@@ -81,14 +82,14 @@ class Layer(nn.Module):
     def __call__(
         self,
         x_BxLxD: jax.Array,
-        mask_Bx1xMxL: jax.Array,
+        document_ids_BxL: jax.Array,
         key: jax.Array | None = None,
         positions_BxM: jax.Array | None = None,
     ) -> jax.Array:
         """Hidden states [B, L, D], or those at the positions alone, [B, M, D], which take less to compute.
 
         Args:
-          mask_Bx1xMxL: as `attention_mask` makes it.
+          document_ids_BxL: which document a token is from; 0 is padding.
           key: None: nothing is dropped.
         """
         config = self.config
@@ -103,7 +104,7 @@ class Layer(nn.Module):
             return x_BxMxD + named(y_BxMxD, 'batch', 'length', 'width')
 
         def mixed(x_BxLxD: jax.Array) -> jax.Array:
-            y_BxMxD = attention(rows_at(x_BxLxD, positions_BxM), x_BxLxD, mask_Bx1xMxL, seed_3, positions_BxM)
+            y_BxMxD = attention(rows_at(x_BxLxD, positions_BxM), x_BxLxD, document_ids_BxL, seed_3, positions_BxM)
             return _dropped(y_BxMxD, config.dropout, keys[1], positions_BxM)
 
         def fed(x_BxMxD: jax.Array) -> jax.Array:
@@ -142,15 +143,15 @@ class Head(nn.Module):
 
 
 class Pooler(nn.Module):
-    """BERT's pooler: the first token's state through an affine map and tanh."""
+    """BERT's pooler: the first token's state, of any width, through an affine map to [B, D] and tanh."""
 
     config: ModelConfig
 
     @nn.compact
-    def __call__(self, hidden_BxLxD: jax.Array) -> jax.Array:
-        width = self.config.width
-        first_Bx1xD = hidden_BxLxD[:, :1]
-        return jnp.tanh(Linear('bld,de->ble', (width, width), ('embed', 'head_embed'), name='dense')(first_Bx1xD))[:, 0]
+    def __call__(self, hidden_BxLxE: jax.Array) -> jax.Array:
+        shape = (hidden_BxLxE.shape[-1], self.config.width)
+        dense = Linear('ble,ed->bld', shape, ('embed', 'head_embed'), name='dense')
+        return jnp.tanh(dense(hidden_BxLxE[:, :1]))[:, 0]
 
 
 def rows_at(x_BxLxD: jax.Array, positions_BxM: jax.Array | None) -> jax.Array:

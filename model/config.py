@@ -30,6 +30,10 @@ class ModelConfig:
     """Dropout of attention weights."""
     attend: Literal['row', 'document'] = 'row'
     """What a token may attend to: its whole row (RoBERTa's full sentences) or its own document in it."""
+    window: int = 0
+    """How many tokens to each side a token attends to; 0: as far as its row or document goes."""
+    attention: Literal['xla', 'splash', 'cudnn'] = 'xla'
+    """Kernel of attention: XLA's own products, Splash on TPU, cuDNN on GPU; elsewhere both stand for xla."""
     norm_epsilon: float = 1e-12
     """Added to the variance in LayerNorm."""
     init_stddev: float = 0.02
@@ -66,6 +70,14 @@ class ModelConfig:
         for name in ('dropout', 'attention_dropout'):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f'model.{name} is {getattr(self, name)}: use a number from 0 to below 1')
+        if self.window < 0:
+            raise ValueError(f'model.window is {self.window}: use 0 (no window) or more')
+        if self.attention != 'xla' and self.attention_dropout:
+            raise ValueError(
+                f'model.attention {self.attention} drops no attention weights: set model.attention_dropout 0 or use xla'
+            )
+        if self.attention == 'cudnn' and self.dtype != 'bfloat16':
+            raise ValueError('model.attention cudnn computes in bfloat16: set model.dtype bfloat16 or use xla')
 
 
 # layers, width, heads, feed_forward. Tiny to medium: google-research/bert README; base, large: Devlin et al. Section 3.

@@ -1,10 +1,33 @@
 """Affine maps, written as einsums."""
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
+from jax.experimental.layout import Layout, with_layout_constraint
 
 from model.parameters import declare
+
+
+@jax.custom_vjp
+def in_order(kernel: jax.Array) -> jax.Array:
+    """The kernel; on TPU its gradient is written in row-major order, that of the parameters and the optimizer's state.
+
+    In the order that XLA takes otherwise it also updates the parameters, and copies all of that there and back.
+    """
+    return kernel
+
+
+def _rows_first(gradient):
+    row_major = Layout(major_to_minor=tuple(range(gradient.ndim)))
+    return with_layout_constraint(gradient, row_major)
+
+
+in_order.defvjp(
+    lambda kernel: (kernel, None),
+    lambda _, gradient: (jax.lax.platform_dependent(gradient, tpu=_rows_first, default=lambda g: g),),
+)
 
 
 class Linear(nn.Module):
@@ -19,6 +42,8 @@ class Linear(nn.Module):
     """Of the kernel."""
     axes: tuple[str, ...]
     """Logical names of the kernel's axes."""
+    product: Callable[[jax.Array, jax.Array], jax.Array] | None = None
+    """Stands for the equation where there is more to it; the two go together."""
 
     @nn.compact
     def __call__(self, x: jax.Array) -> jax.Array:
@@ -29,4 +54,8 @@ class Linear(nn.Module):
         kernel = declare(self, 'kernel', self.shape, self.axes)
         bias = declare(self, 'bias', bias_shape, tuple(self.axes[i] for i in kept))
         along = tuple(self.shape[letters.index(letter)] if letter in letters else 1 for letter in output)
-        return jnp.einsum(self.equation, x, kernel.astype(x.dtype)) + bias.reshape(along).astype(x.dtype)
+        kernel = kernel.astype(x.dtype)
+        if kernel.ndim == 2:
+            kernel = in_order(kernel)
+        product = jnp.einsum(self.equation, x, kernel) if self.product is None else self.product(x, kernel)
+        return product + bias.reshape(along).astype(x.dtype)

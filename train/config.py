@@ -174,10 +174,14 @@ class RunConfig:
     """Write TensorBoard files beside metrics.jsonl."""
     compilation_cache: str = '.cache/jax'
     """Folder of compiled programs (empty: none)."""
+    profile: tuple[int, int] = (0, 0)
+    """Write a trace of these updates, counted from 0: from the first number to before the second (0 0: none)."""
 
     def __post_init__(self):
         if self.log_every < 1 or self.keep_checkpoints < 1 or self.devices < 0:
             raise ValueError('run.log_every and run.keep_checkpoints must be 1 or more, run.devices 0 or more')
+        if not 0 <= self.profile[0] <= self.profile[1]:
+            raise ValueError(f'run.profile is {self.profile}: give the first update and, above it, where to stop')
         if not 0 <= self.checkpoint_seconds < float('inf'):
             raise ValueError(f'run.checkpoint_seconds is {self.checkpoint_seconds}: use 0 or more')
         if any(size < 1 and size != -1 for size in self.mesh):

@@ -3,7 +3,9 @@
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import jax
 import numpy as np
 from tqdm import tqdm
 
@@ -11,9 +13,11 @@ from data.errors import UserError
 from data.loader import batches
 from data.store import TokenStore
 from train.checkpoints import Checkpoints
+from train.chips import peak_flops
 from train.metrics import Metrics as MetricWriter
 from train.position import rows_before, stage_of
 from train.preemption import Preemption
+from train.profiling import Profile
 from train.program import Program
 from train.records import StepRecords
 from train.step import State
@@ -46,6 +50,7 @@ def train(
 
     Raises:
       Stopped: preemption asked for it; the state is saved.
+      UserError: a stage does not fit in memory.
       AllFailed: no replica is left whose loss and gradients are finite.
     """
     config = program.cohort.config
@@ -60,12 +65,16 @@ def train(
     if step == config.steps:
         return state
     began = time.monotonic()
-    steps = {index: program.compile_step(index) for index in range(stage_of(config, step)[0], len(config.stages))}
+    # All stages before the first step: one that does not fit in memory is known at once.
+    steps = {index: _compiled(program, index) for index in range(stage_of(config, step)[0], len(config.stages))}
     log(f'cohort {program.cohort.name}: compiled {len(steps)} stages in {time.monotonic() - began:.1f} s')
-    records = StepRecords(program.cohort, writer, log)
+    devices = program.mesh.devices
+    peak = peak_flops(devices.flat[0].device_kind)
+    records = StepRecords(program.cohort, writer, log, peak and devices.size * peak)
+    profile = Profile(workdir / 'profile', config.run.profile, log)
     saved_at = time.monotonic()
     bar = tqdm(total=config.steps, initial=step, unit='step', disable=None, desc=f'cohort {program.cohort.name}')
-    with bar:
+    with bar, profile:
         while step < config.steps:
             index, start = stage_of(config, step)
             stage = config.stages[index]
@@ -80,7 +89,9 @@ def train(
                 local=program.local_rows(index),
             )
             for host in rows:
-                state, metrics = steps[index](state, program.settings(step), program.batch(host, index, step))
+                with profile.step(step, state):
+                    state, metrics = steps[index](state, program.settings(step), program.batch(host, index, step))
+                profile.after(step, state)
                 records.add(step, metrics, host)  # fetches the step before while this one runs
                 step += 1
                 bar.update()
@@ -104,6 +115,25 @@ def train(
     records.flush()
     checkpoints.wait()
     return state
+
+
+def _compiled(program: Program, index: int) -> Any:
+    """The step of a stage.
+
+    Raises:
+      UserError: it needs more memory than a device has.
+    """
+    try:
+        return program.compile_step(index)
+    except jax.errors.JaxRuntimeError as error:
+        if 'RESOURCE_EXHAUSTED' not in str(error):
+            raise
+        stage = program.cohort.config.stages[index]
+        raise UserError(
+            f'stages.{index} (length {stage.length}, batch_size {stage.batch_size}) does not fit in memory: raise '
+            f'--optimizer.micro_batches, or the third number of --run.mesh; experiments.plan says how much it needs. '
+            f'{str(error).splitlines()[0]}'
+        ) from None
 
 
 def _stop_if_all_failed(records: StepRecords, checkpoints: Checkpoints, workdir: Path) -> None:

@@ -35,7 +35,14 @@ ANKNER = WETTIG | {'learning_rate': 5e-4, 'warmup_share': 0.06, 'weight_decay': 
 
 BASE = {'layers': 12, 'width': 768, 'heads': 12, 'feed_forward': 3072}
 LARGE = {'layers': 24, 'width': 1024, 'heads': 16, 'feed_forward': 4096}
-REST = {'positions': 'learned', 'max_length': 512, 'dropout': 0.1, 'attention_dropout': 0.1, 'dtype': 'bfloat16'}
+REST = {
+    'positions': 'learned',
+    'max_length': 512,
+    'dropout': 0.1,
+    'attention': 'splash',
+    'attention_dropout': 0.0,
+    'dtype': 'bfloat16',
+}
 
 BERT_STAGES = (Stage(128, 256, 900_000), Stage(512, 256, 100_000))
 WETTIG_STAGES = (Stage(128, 4096, 23_000), Stage(512, 4096, 2_300, True, 5e-4 / 2e-3, 0.1))

@@ -7,7 +7,7 @@ import pytest
 
 from model.attention import NEVER, attention
 from model.dropout import keep, noise_seed
-from model.gelu import gelu
+from model.gelu import gelu, gelu_product
 from model.norm import layer_norm
 
 
@@ -47,6 +47,14 @@ def test_layer_norm(offset):
 def test_gelu():
     x = np.concatenate([np.linspace(-9, 9, 181), [0.0, -0.0, 1e-8]])
     compare(gelu, lambda x: x * jax.scipy.stats.norm.cdf(x), (x,), 2e-6)
+
+
+@pytest.mark.parametrize('platform', ['cpu', 'another'])
+def test_product_with_gelu(platform, monkeypatch):
+    if platform == 'another':
+        monkeypatch.setattr(jax.lax, 'platform_dependent', lambda *arrays, cpu, default: default(*arrays))
+    inputs = (2 * normal(2, 5, 6), normal(6, 3, seed=1))
+    compare(gelu_product, lambda x, w: jnp.einsum('blf,fd->bld', x * jax.scipy.stats.norm.cdf(x), w), inputs, 2e-6)
 
 
 @pytest.mark.parametrize('rate', [0.0, 0.4])
