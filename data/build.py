@@ -47,7 +47,7 @@ def build(config: DataConfig, folder: Path, log: Callable[[str], None]) -> None:
       UserError: the corpus cannot be read or is too small.
     """
     tally, source = Tally(), corpus.source(config.corpus)
-    tokenizer = _read_tokenizer(config.tokenizer) if config.tokenizer.startswith('hf:') else None
+    tokenizer = read_tokenizer(config.tokenizer) if config.tokenizer.startswith('hf:') else None
     digests, labels, letters = _collect(config, folder / _TEXTS, tally)
     heldout = _chosen(digests, config.heldout_percent, tally)
     if tokenizer is None:
@@ -187,7 +187,12 @@ def tokenizer_path(spec: str) -> Path:
     return path / HuggingFaceTokenizer.FILE if path.is_dir() else path
 
 
-def _read_tokenizer(spec: str) -> Tokenizer:
+def read_tokenizer(spec: str) -> Tokenizer:
+    """The tokenizer at hf:PATH.
+
+    Raises:
+      UserError: there is none that can be read.
+    """
     path = tokenizer_path(spec)
     try:
         content = path.read_bytes()

@@ -89,8 +89,13 @@ def _one_line(box: str, prog: str) -> str:
 
 def given_fields(args: list[str]) -> list[str]:
     """Dotted config fields named on a command line: `--masking.corruption-rate 0.3` -> masking.corruption_rate."""
+    return [name for name in given_flags(args) if '.' in name and not _number(name)]
+
+
+def given_flags(args: list[str]) -> list[str]:
+    """Flags named on a command line: `--batch-size 16` -> batch_size."""
     names = (arg[2:].partition('=')[0].replace('-', '_') for arg in args if arg.startswith('--'))
-    return [name for name in dict.fromkeys(names) if '.' in name and not _number(name)]
+    return list(dict.fromkeys(names))
 
 
 def _number(text: str) -> bool:

@@ -32,9 +32,7 @@ def bring_in(folder: Path, out: Path) -> str:
       UserError: the folder is no BERT, or its tokenizer does not fit its weights.
     """
     model, params = read_bert(folder)
-    tokenizer = _tokenizer(folder)
-    if tokenizer.vocabulary.size > model.vocab_size:
-        raise UserError(f'{folder}: the tokenizer has {tokenizer.vocabulary.size} pieces, the model {model.vocab_size}')
+    tokenizer = read_tokenizer(folder, model.vocab_size)
     stage = Stage(length=model.max_length, batch_size=1, steps=1)
     replica = Replica(ARM, 0, Config(model=model, stages=(stage,)))
     cohort = Cohort('0', (replica,))
@@ -78,6 +76,18 @@ def take_out(path: Path, arm: str | None, seed: int | None, folder: Path) -> str
     write_bert(folder, config.model, params, tokenizer.vocabulary.pad)
     tokenizer.save(folder)
     return f'{folder}: config.json, model.safetensors and {type(tokenizer).FILE}'
+
+
+def read_tokenizer(folder: Path, model_size: int) -> Tokenizer:
+    """The tokenizer of a folder of `transformers`, whose model has so many pieces.
+
+    Raises:
+      UserError: there is none that can be read, or it has more pieces than the model.
+    """
+    tokenizer = _tokenizer(folder)
+    if tokenizer.vocabulary.size > model_size:
+        raise UserError(f'{folder}: the tokenizer has {tokenizer.vocabulary.size} pieces, the model {model_size}')
+    return tokenizer
 
 
 def _tokenizer(folder: Path) -> Tokenizer:
