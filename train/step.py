@@ -15,7 +15,6 @@ from train.objectives import masked_lm
 from train.optimizer import transformation
 from train.randomness import DROPOUT, WEIGHTS, purpose_key
 from train.settings import Settings
-from train.sharding import like_parameters
 
 
 class State(NamedTuple):
@@ -111,13 +110,11 @@ def make_train_step(
             parts = jax.tree.map(lambda a: a.reshape((-1, micro_batches) + a.shape[1:]).swapaxes(0, 1), whole)
 
             def add(total, indexed):
-                (loss, correct), grads = jax.tree.map(jnp.add, total, gradient(state.params, *indexed))
-                return ((loss, correct), like_parameters(grads, config.model)), None
+                return jax.tree.map(jnp.add, total, gradient(state.params, *indexed)), None
 
             zeros = ((jnp.float32(0), jnp.float32(0)), jax.tree.map(jnp.zeros_like, state.params))
             ((loss, correct), grads), _ = jax.lax.scan(add, zeros, (parts, jnp.arange(micro_batches)))
 
-        grads = like_parameters(grads, config.model)
         optimizer = transformation(config.optimizer, settings.learning_rate, settings.weight_decay)
         updates, opt_state = optimizer.update(grads, state.opt_state, state.params)
         grad_norm = optax.tree.norm(grads)
