@@ -14,6 +14,7 @@ import numpy as np
 from data import corpus
 from data.clean import clean, one_line, paragraphs
 from data.config import DataConfig
+from data.corpus import Document
 from data.errors import UserError
 from data.huggingface_tokenizer import HuggingFaceTokenizer
 from data.sentencepiece_tokenizer import SentencePieceTokenizer, train_sentencepiece
@@ -46,7 +47,7 @@ def build(config: DataConfig, folder: Path, log: Callable[[str], None]) -> None:
       UserError: the corpus cannot be read or is too small.
     """
     tally, source = Tally(), corpus.source(config.corpus)
-    tokenizer = _read_tokenizer(config.tokenizer) if config.tokenizer.startswith('hf:') else None
+    tokenizer = read_tokenizer(config.tokenizer) if config.tokenizer.startswith('hf:') else None
     digests, labels, letters = _collect(config, folder / _TEXTS, tally)
     heldout = _chosen(digests, config.heldout_percent, tally)
     if tokenizer is None:
@@ -87,25 +88,50 @@ def build(config: DataConfig, folder: Path, log: Callable[[str], None]) -> None:
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + '\n', encoding='utf-8')
 
 
+def heldout_documents(config: DataConfig) -> Iterator[tuple[Document, list[str]]]:
+    """The documents that a store of `config` holds out, in order, with their paragraphs: read anew from the corpus.
+
+    Raises:
+      UserError: the corpus cannot be read or is too small.
+    """
+    digests, kept = [], {}
+    lowest = 1.0
+    for number, (document, blocks, digest) in enumerate(_documents(config, Tally())):
+        digests.append(digest)
+        (fraction,) = _fractions([digest], 0)
+        if fraction < max(config.heldout_percent / 100, lowest):
+            kept[number] = document, blocks
+            lowest = min(lowest, fraction)
+    heldout = _chosen(digests, config.heldout_percent, Tally())
+    for number in np.flatnonzero(heldout).tolist():
+        yield kept[number]
+
+
 def _collect(config: DataConfig, path: Path, tally: Tally) -> tuple[list[bytes], list[str], list[int]]:
     """Cleans and deduplicates the corpus into a file; each kept document's sha256, label and letters."""
-    seen, digests, labels, letters = set(), [], [], []
+    digests, labels, letters = [], [], []
     with path.open('w', encoding='utf-8') as file:
-        for document in corpus.documents(config.corpus, config.encoding, tally):
-            text, controls, surrogates = clean(document.text)
-            tally.mended.update({'control characters removed': controls, 'lone surrogates replaced': surrogates})
-            blocks = paragraphs(text)
-            content = ' '.join(blocks)
-            digest = hashlib.sha256(content.encode()).digest()
-            if not blocks or digest in seen:
-                tally.dropped['duplicates' if blocks else 'empty documents'] += 1
-                continue
-            seen.add(digest)
+        for document, blocks, digest in _documents(config, tally):
             digests.append(digest)
             labels.append(one_line(document.label))
-            letters.append(len(content))
+            letters.append(len(' '.join(blocks)))
             file.write(json.dumps(blocks, ensure_ascii=False) + '\n')
     return digests, labels, letters
+
+
+def _documents(config: DataConfig, tally: Tally) -> Iterator[tuple[Document, list[str], bytes]]:
+    """The documents that are kept, each with its cleaned paragraphs and their sha256."""
+    seen = set()
+    for document in corpus.documents(config.corpus, config.encoding, tally):
+        text, controls, surrogates = clean(document.text)
+        tally.mended.update({'control characters removed': controls, 'lone surrogates replaced': surrogates})
+        blocks = paragraphs(text)
+        digest = hashlib.sha256(' '.join(blocks).encode()).digest()
+        if not blocks or digest in seen:
+            tally.dropped['duplicates' if blocks else 'empty documents'] += 1
+            continue
+        seen.add(digest)
+        yield document, blocks, digest
 
 
 def _fractions(digests: list[bytes], start: int) -> np.ndarray:
@@ -161,7 +187,12 @@ def tokenizer_path(spec: str) -> Path:
     return path / HuggingFaceTokenizer.FILE if path.is_dir() else path
 
 
-def _read_tokenizer(spec: str) -> Tokenizer:
+def read_tokenizer(spec: str) -> Tokenizer:
+    """The tokenizer at hf:PATH.
+
+    Raises:
+      UserError: there is none that can be read.
+    """
     path = tokenizer_path(spec)
     try:
         content = path.read_bytes()

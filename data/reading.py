@@ -42,7 +42,7 @@ def _texts(path: Path, encoding: str, tally: Tally) -> Iterator[str]:
     decoder = _decoder(encoding)
     newlines = io.IncrementalNewlineDecoder(decoder, translate=True)
     done = 0
-    for chunk in _chunks(path):
+    for chunk in chunks(path):
         try:
             text = newlines.decode(chunk)
         except UnicodeError as error:
@@ -61,7 +61,12 @@ def _texts(path: Path, encoding: str, tally: Tally) -> Iterator[str]:
         tally.mended['files cut off inside a character'] += 1
 
 
-def _chunks(path: Path) -> Iterator[bytes]:
+def chunks(path: Path) -> Iterator[bytes]:
+    """The bytes of a file, uncompressed if its name ends in .gz.
+
+    Raises:
+      UserError: it cannot be opened or decompressed.
+    """
     opener = gzip.open if path.suffix == '.gz' else open
     try:
         with opener(path, 'rb') as file:

@@ -12,6 +12,7 @@ import sentencepiece
 
 from data.clean import one_line
 from data.errors import UserError
+from data.offsets import Located, located
 from data.vocabulary import Vocabulary
 
 SMALLEST = 300
@@ -55,6 +56,19 @@ class SentencePieceTokenizer:
     def encode(self, texts: Sequence[str]) -> list[np.ndarray]:
         """Each text's ids, int32, none of them special; white space counts as one space."""
         return [np.array(ids, np.int32) for ids in self._processor.encode([one_line(text) for text in texts])]
+
+    def locate(self, texts: Sequence[str]) -> list[Located]:
+        """As `encode`, and where in the text each token stands; bytes of one letter all stand where it does."""
+        return [located(text, self._encode_line) for text in texts]
+
+    def _encode_line(self, line: str) -> tuple[list[int], list[tuple[int, int]]]:
+        found = self._processor.encode(line, return_type='offset_mapping')
+        # Of a letter spelled in bytes the last alone has its place, the others an empty one before it.
+        spans = [
+            (begin, begin + 1) if self._processor.is_byte(i) else (begin, end)
+            for i, (begin, end) in zip(found['ids'], found['offsets'], strict=True)
+        ]
+        return found['ids'], spans
 
     def decode(self, ids) -> str:
         """Text of the ids; specials other than unknown are left out."""

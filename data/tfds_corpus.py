@@ -24,25 +24,40 @@ def texts(spec: str) -> Iterator[tuple[str, str]]:
     match = _SPEC.fullmatch(spec)
     if not match:
         raise UserError(f'--corpus {spec}: use tfds:NAME or tfds:NAME:SPLIT')
-    examples = _examples(spec, match['name'], match['split'] or 'train')
+    examples = data_source(f'--corpus {spec}', match['name'], split=match['split'] or 'train')
     features = examples.dataset_info.features
     text = _text_feature(spec, features)
     classes = getattr(features['label'], 'names', []) if 'label' in features else []
+    for example in records(examples):
+        # Test splits say -1 for a label that is kept back.
+        label = classes[example['label']] if classes and example['label'] >= 0 else ''
+        yield example[text].decode('utf-8', 'replace'), label
+
+
+def records(examples: Any) -> Iterator[dict[str, Any]]:
+    """The examples of a data source, many read at a time."""
     for start in range(0, len(examples), _BATCH):
-        for example in examples.__getitems__(range(start, min(start + _BATCH, len(examples)))):
-            # Test splits say -1 for a label that is kept back.
-            label = classes[example['label']] if classes and example['label'] >= 0 else ''
-            yield example[text].decode('utf-8', 'replace'), label
+        yield from examples.__getitems__(range(start, min(start + _BATCH, len(examples))))
 
 
-def _examples(spec: str, name: str, split: str) -> Any:
+def data_source(what: str, name: str, split: str | None, data_dir: str = '') -> Any:
+    """A data set's split as a sequence, or where `split` is None a dict of all of them by name.
+
+    Args:
+      what: names flag and value in errors.
+      name: of a data set, or the folder of a prepared one.
+      data_dir: where data sets lie; '' for TFDS_DATA_DIR, or ~/tensorflow_datasets.
+
+    Raises:
+      UserError: there is no such data set or split, or it cannot be prepared here.
+    """
     try:
         import tensorflow_datasets as tfds
 
         if os.path.isfile(os.path.join(name, 'dataset_info.json')):
             return tfds.builder_from_directory(name).as_data_source(split=split)
         # TFDS reads the variable when it is imported, which may have been earlier.
-        options = dict(split=split, data_dir=os.environ.get('TFDS_DATA_DIR') or None)
+        options = dict(split=split, data_dir=data_dir or os.environ.get('TFDS_DATA_DIR') or None)
         try:
             return tfds.data_source(name, **options)
         except tfds.core.registered.DatasetNotFoundError:
@@ -52,11 +67,11 @@ def _examples(spec: str, name: str, split: str) -> Any:
     except ImportError as error:  # some data sets need TensorFlow or Beam to be generated, though not to be read
         missing = getattr(error, 'name', None) or _first_line(error)
         raise UserError(
-            f'--corpus {spec}: not prepared here, and generating it needs {missing}: prepare it elsewhere with '
+            f'{what}: not prepared here, and generating it needs {missing}: prepare it elsewhere with '
             "file_format='array_record', copy the folder, and give tfds:FOLDER or set TFDS_DATA_DIR"
         ) from None
     except Exception as error:  # TFDS raises anything, from AssertionError to a failed download
-        raise UserError(f'--corpus {spec}: {_first_line(error)}') from None
+        raise UserError(f'{what}: {_first_line(error)}') from None
 
 
 def _text_feature(spec: str, features: Any) -> str:

@@ -7,7 +7,7 @@ from data.huggingface_tokenizer import HuggingFaceTokenizer
 from data.sentencepiece_tokenizer import SentencePieceTokenizer
 
 Tokenizer = SentencePieceTokenizer | HuggingFaceTokenizer
-"""Both have `vocabulary`, `starts_word`, `normalizer`, `encode`, `decode`, `pieces` and `save`."""
+"""Both have `vocabulary`, `starts_word`, `normalizer`, `encode`, `locate`, `decode`, `pieces` and `save`."""
 
 
 def load_tokenizer(folder: str | Path) -> Tokenizer:

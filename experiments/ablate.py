@@ -1,10 +1,9 @@
 """Trains every arm of an ablation with several seeds and reports: `python -m experiments.ablate CONFIG`."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from experiments import cli
-from experiments.config_file import RunFlags, read_command
+from experiments.config_file import RunFlags, default_workdir, read_command
 from experiments.devices import prepare
 from experiments.tuning import SEED, Grid
 
@@ -35,7 +34,8 @@ def main(args: list[str]) -> None:
     prepare(flags.config.run, replicas=len(ablation.arms) * len(seeds))
     from experiments import study  # JAX starts here, after its devices are known
 
-    study.run_and_print(ablation, flags.scale, flags.workdir or Path('runs') / ablation.name, seeds, grid)
+    workdir = flags.workdir or default_workdir(ablation.name, flags.scale)
+    study.run_and_print(ablation, flags.scale, workdir, seeds, grid)
 
 
 if __name__ == '__main__':

@@ -1,4 +1,4 @@
-"""How fast it is: our step beside PyTorch's, an ablation beside its replicas one by one, the loader, the start.
+"""How fast it is: step and fine-tuning beside PyTorch's, an ablation beside its replicas alone, loader, start.
 
 With --plan instead what a step costs on TPU, which takes no TPU.
 """
@@ -11,7 +11,7 @@ from experiments.devices import cores, prepare
 from model.config import SIZES
 from train.config import MaskingConfig, RunConfig, Stage
 
-Part = Literal['step', 'ablation', 'loader', 'startup']
+Part = Literal['step', 'ablation', 'loader', 'startup', 'finetune']
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class BenchFlags:
     plan: bool = False
     """Instead of timing: what a step of BERT-base costs on v5e:4x4, compiled here for these lengths and rates."""
     only: tuple[Part, ...] = ('step', 'ablation', 'loader', 'startup')
-    """Parts to time."""
+    """Parts to time; finetune needs data_dir."""
     sizes: tuple[str, ...] = ('tiny', 'mini')
     """Sizes of BERT (model/config.py)."""
     lengths: tuple[int, ...] = (128, 512)
@@ -30,6 +30,10 @@ class BenchFlags:
     """Masking rates."""
     vocab_size: int = 0
     """Ids of the models compared with PyTorch's (0: those of the embedded corpus's tokenizer)."""
+    data_dir: str = ''
+    """finetune: folder of SST-2."""
+    tokenizer: str = ''
+    """finetune: hf:PATH of a tokenizer.json (empty: that of the embedded corpus)."""
     pairs: int = 5
     """Turns of each side."""
     seconds: float = 1.0
@@ -39,6 +43,8 @@ class BenchFlags:
         for name in ('pairs', 'seconds'):
             if not getattr(self, name) > 0:
                 raise ValueError(f'--{name} {getattr(self, name)}: use a number above 0')
+        if 'finetune' in self.only and not self.data_dir:
+            raise ValueError('--only finetune: give --data_dir, the folder of SST-2')
         if unknown := [size for size in self.sizes if size not in SIZES]:
             raise ValueError(f'--sizes {unknown[0]}: use {", ".join(SIZES)}')
         for rate in self.rates:

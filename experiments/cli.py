@@ -14,14 +14,22 @@ import tyro
 from data.errors import UserError
 
 T = TypeVar('T')
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+_ROOM = 'make room, then give the same command again'
+_RIGHTS = 'make it writable, or name another folder'
+_MENDS = {
+    errno.ENOSPC: _ROOM,
+    errno.EDQUOT: _ROOM,
+    errno.EROFS: _RIGHTS,
+    errno.EACCES: _RIGHTS,
+    errno.EPERM: _RIGHTS,
+}
 
 Flat = tyro.conf.arg(name='')
 """Marks a field whose own fields are flags without its name before them: `config: Annotated[Config, Flat]`."""
 
 
 def run(main: Callable[[list[str]], Any]) -> None:
-    """Runs a command with the arguments given; a UserError, or a full disk, is printed as one line and exits with 2."""
+    """Runs a command. A UserError, or a file that it cannot write, is a line and exit code 2."""
     try:
         main(sys.argv[1:])
     except UserError as error:
@@ -33,10 +41,10 @@ def run(main: Callable[[list[str]], Any]) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(0) from None
     except OSError as error:
-        if error.errno not in _NO_ROOM:
+        if error.errno not in _MENDS:
             raise
         where = f'{error.filename}: ' if error.filename else ''
-        print(f'error: {where}{error.strerror}: make room, then give the same command again', file=sys.stderr)
+        print(f'error: {where}{error.strerror}: {_MENDS[error.errno]}', file=sys.stderr)
         raise SystemExit(2) from None
 
 
@@ -81,8 +89,13 @@ def _one_line(box: str, prog: str) -> str:
 
 def given_fields(args: list[str]) -> list[str]:
     """Dotted config fields named on a command line: `--masking.corruption-rate 0.3` -> masking.corruption_rate."""
+    return [name for name in given_flags(args) if '.' in name and not _number(name)]
+
+
+def given_flags(args: list[str]) -> list[str]:
+    """Flags named on a command line: `--batch-size 16` -> batch_size."""
     names = (arg[2:].partition('=')[0].replace('-', '_') for arg in args if arg.startswith('--'))
-    return [name for name in dict.fromkeys(names) if '.' in name and not _number(name)]
+    return list(dict.fromkeys(names))
 
 
 def _number(text: str) -> bool:

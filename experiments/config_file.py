@@ -22,7 +22,13 @@ class RunFlags:
     scale: Scale = 'cpu'
     """How big the run is: smoke (a minute), cpu (minutes on 2 cores), overnight, or paper (a pod)."""
     workdir: Path | None = None
-    """Where everything goes; the same command again goes on there. Default: a folder of runs/ named by the config."""
+    """Where everything goes; the same command again goes on there. Default: a folder of runs/ named by the config,
+    and by the scale if it is not cpu."""
+
+
+def default_workdir(name: str, scale: str) -> Path:
+    """The folder of runs/ where a run goes that names none: each scale has its own."""
+    return Path('runs') / (name if scale == 'cpu' else f'{name}-{scale}')
 
 
 def load(path: str, scale: str) -> Ablation:
@@ -65,7 +71,7 @@ def read_command(
     Returns:
       The ablation with the command line's fields in place, and the flags.
     """
-    scale = 'cpu'
+    scale = flags.__dataclass_fields__['scale'].default
     for flag, value in zip(args, [*args[1:], ''], strict=False):
         # Read before tyro reads it again: the scale decides which fields' defaults tyro shows and starts from.
         name, equals, inside = flag.partition('=')

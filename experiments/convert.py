@@ -1,7 +1,7 @@
 """BERT from and to Hugging Face's files: weights, config and tokenizer.
 
-python -m experiments.convert hf:DIR --out DIR             a folder of transformers -> a workdir
-python -m experiments.convert DIR [--arm NAME] --out hf:DIR    a trained replica -> a folder of transformers
+`convert hf:DIR --out DIR` makes a workdir of a folder of transformers; `convert DIR [--arm NAME] --out hf:DIR` writes a
+trained replica as such a folder. Post-LN with learned positions alone: transformers' BERT has no other form.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class ConvertFlags:
     """Flags of convert."""
 
     source: tyro.conf.Positional[str] = ''
-    """hf:DIR, a folder with config.json, model.safetensors and tokenizer.json or vocab.txt; or a workdir."""
+    """hf:DIR, a folder with config.json, model.safetensors and a tokenizer (json, model or vocab.txt); or a workdir."""
     out: str = ''
     """The other form: a new workdir, or hf:DIR."""
     arm: str | None = None

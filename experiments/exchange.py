@@ -9,6 +9,8 @@ from tokenizers import BertWordPieceTokenizer
 
 from data.errors import UserError
 from data.huggingface_tokenizer import HuggingFaceTokenizer
+from data.sentencepiece_tokenizer import SentencePieceTokenizer
+from data.tokenizer import Tokenizer, load_tokenizer
 from experiments import workdir as workdirs
 from experiments.ablation import Ablation, Arm
 from experiments.load import load_replica
@@ -30,9 +32,7 @@ def bring_in(folder: Path, out: Path) -> str:
       UserError: the folder is no BERT, or its tokenizer does not fit its weights.
     """
     model, params = read_bert(folder)
-    tokenizer = _tokenizer(folder)
-    if tokenizer.vocabulary.size > model.vocab_size:
-        raise UserError(f'{folder}: the tokenizer has {tokenizer.vocabulary.size} pieces, the model {model.vocab_size}')
+    tokenizer = read_tokenizer(folder, model.vocab_size)
     stage = Stage(length=model.max_length, batch_size=1, steps=1)
     replica = Replica(ARM, 0, Config(model=model, stages=(stage,)))
     cohort = Cohort('0', (replica,))
@@ -56,7 +56,7 @@ def bring_in(folder: Path, out: Path) -> str:
         workdir.record['ablation']['arms'][ARM] = {}
         workdir.add({ARM: replica.config})
         workdir.plan([replica], slots=1)
-        workdir.keep(tokenizer)
+        workdir.keep(tokenizer, text='')
         with Checkpoints(out / 'checkpoints' / cohort.name, keep=1) as checkpoints:
             checkpoints.save(0, state, {'replicas': [[ARM, 0]], 'tokenizer': tokenizer.vocabulary.fingerprint})
         workdir.save()
@@ -78,13 +78,26 @@ def take_out(path: Path, arm: str | None, seed: int | None, folder: Path) -> str
     return f'{folder}: config.json, model.safetensors and {type(tokenizer).FILE}'
 
 
-def _tokenizer(folder: Path) -> HuggingFaceTokenizer:
-    path = folder / 'tokenizer.json'
-    if path.is_file():
-        return HuggingFaceTokenizer(path.read_bytes(), str(path))
+def read_tokenizer(folder: Path, model_size: int) -> Tokenizer:
+    """The tokenizer of a folder of `transformers`, whose model has so many pieces.
+
+    Raises:
+      UserError: there is none that can be read, or it has more pieces than the model.
+    """
+    tokenizer = _tokenizer(folder)
+    if tokenizer.vocabulary.size > model_size:
+        raise UserError(f'{folder}: the tokenizer has {tokenizer.vocabulary.size} pieces, the model {model_size}')
+    return tokenizer
+
+
+def _tokenizer(folder: Path) -> Tokenizer:
+    """From tokenizer.json, or SentencePiece's tokenizer.model as `take_out` leaves it, or BERT's vocab.txt."""
+    files = [kind.FILE for kind in (HuggingFaceTokenizer, SentencePieceTokenizer)]
+    if any((folder / name).is_file() for name in files):
+        return load_tokenizer(folder)
     path = folder / 'vocab.txt'
     if not path.is_file():
-        raise UserError(f'{folder} has neither tokenizer.json nor vocab.txt')
+        raise UserError(f'{folder} has none of {", ".join(files)}, vocab.txt')
     settings = folder / 'tokenizer_config.json'
     try:
         lowercase = json.loads(settings.read_text()).get('do_lower_case', True) if settings.is_file() else True

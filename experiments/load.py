@@ -14,12 +14,15 @@ from train.mesh import make_mesh
 from train.program import Program
 
 
-def load_replica(workdir: Path, arm: str | None = None, seed: int | None = None) -> tuple[Config, Any, Tokenizer]:
-    """Config, parameters and tokenizer of one replica, from its newest checkpoint.
+def load_replica(
+    workdir: Path, arm: str | None = None, seed: int | None = None, step: int | None = None
+) -> tuple[Config, Any, Tokenizer]:
+    """Config, parameters and tokenizer of one replica, from a checkpoint.
 
     Args:
       arm: the baseline if not given.
       seed: the arm's first if not given.
+      step: that of the checkpoint; the newest if not given.
 
     Raises:
       UserError: there is no such arm or seed, or no checkpoint of it yet.
@@ -42,7 +45,10 @@ def load_replica(workdir: Path, arm: str | None = None, seed: int | None = None)
     # On one device, whatever mesh it was trained on.
     program = Program(cohort, tokenizer.vocabulary, make_mesh((1, 1, 1, 1), len(cohort.replicas)))
     with Checkpoints(Path(workdir) / 'checkpoints' / cohort.name, keep=1) as checkpoints:
-        restored = checkpoints.restore(program.abstract_state())
+        steps = checkpoints.steps()
+        restored = checkpoints.restore(program.abstract_state(), only=step)
+    if restored is None and step is not None and steps:
+        raise UserError(f'{workdir} has no checkpoint of step {step}: it has {", ".join(map(str, steps))}')
     if restored is None:
         raise UserError(f'{workdir} has no checkpoint of arm {arm!r}, seed {seed} yet')
     return config, jax.tree.map(lambda leaf: leaf[index], restored[1].params), tokenizer

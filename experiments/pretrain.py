@@ -2,11 +2,10 @@
 
 import dataclasses
 from dataclasses import dataclass
-from pathlib import Path
 
 from experiments import cli
 from experiments.ablation import Ablation
-from experiments.config_file import RunFlags, read_command
+from experiments.config_file import RunFlags, default_workdir, read_command
 from experiments.devices import prepare
 from experiments.tuning import SEED
 
@@ -34,7 +33,7 @@ def main(args: list[str]) -> None:
     ablation, flags = read_command(args, PretrainFlags, 'python -m experiments.pretrain', __doc__, narrow=only)
     if not 0 <= flags.seed < SEED:
         raise cli.UserError(f'--seed {flags.seed}: use a number from 0 to {SEED - 1}')
-    workdir = flags.workdir or Path('runs') / f'{ablation.name}-{ablation.baseline}-{flags.seed}'
+    workdir = flags.workdir or default_workdir(f'{ablation.name}-{ablation.baseline}-{flags.seed}', flags.scale)
     prepare(flags.config.run, replicas=1)
     from experiments import study  # JAX starts here, after its devices are known
 

@@ -26,7 +26,7 @@ from train.cohort import Cohort, Replica
 from train.config import Config
 from train.evaluate import HeldOut
 from train.final import final_records
-from train.loop import Stopped, train
+from train.loop import AllFailed, Stopped, train
 from train.mesh import side_by_side
 from train.metrics import Metrics, read
 from train.preemption import Preemption
@@ -40,7 +40,8 @@ def run(ablation: Ablation, scale: str, path: Path, seeds: range, grid: tuning.G
 
     Raises:
       Stopped: asked to stop; all is saved, and the same command goes on.
-      UserError: a mistake in the config, the corpus or the workdir.
+      UserError: a mistake in the config, the corpus or the workdir; or no replica of a cohort is left, said when all
+        others are trained and in the report.
     """
     with workdirs.lock(path), Preemption() as preemption:
         about = {
@@ -63,7 +64,11 @@ def run(ablation: Ablation, scale: str, path: Path, seeds: range, grid: tuning.G
             configs = {arm: changed(config, {grid.field: chosen[arm]}) for arm, config in configs.items()}
         workdir.record['ablation']['arms'] |= {arm.name: to_json(arm.changes) for arm in ablation.arms}
         study.carry_out([Replica(arm, seed, config) for seed in seeds for arm, config in configs.items()])
-    return write_report([path], path)
+    table = write_report([path], path)
+    if failures := [record['failure'] for record in read(path) if record.get('failure')]:
+        say(table)
+        raise UserError('; '.join(failures))
+    return f'{table}\n{path / "report.html"}'
 
 
 def run_and_print(*arguments) -> None:
@@ -109,7 +114,7 @@ class Study:
             for cohort in self.workdir.cohorts
             if cohort.name not in finished and wanted & {(replica.arm, replica.seed) for replica in cohort.replicas}
         ]
-        self.workdir.keep(self._store.tokenizer)
+        self.workdir.keep(self._store.tokenizer, self._store.manifest['text']['sha256'])
         self.workdir.save()
         with Metrics(self.workdir.path, tensorboard=run.tensorboard) as writer:
             if not any(record['kind'] == 'figure' and record['arm'] == '' for record in records):
@@ -118,7 +123,10 @@ class Study:
                 writer.write(*({'kind': 'figure', **record} for record in baselines))
             for program in programs:
                 self._stop_if_asked()
-                self._train(program, writer)
+                try:
+                    self._train(program, writer)
+                except AllFailed as failed:  # the other cohorts go on
+                    writer.write({'kind': 'finished', 'cohort': program.cohort.name, 'failure': str(failed)})
 
     def _stop_if_asked(self) -> None:
         if self._preemption.requested:
@@ -152,6 +160,7 @@ class Study:
                     'replicas': [[replica.arm, replica.seed] for replica in cohort.replicas],
                     'configs': {replica.arm: to_json(replica.config) for replica in cohort.replicas},
                     'tokenizer': self._store.tokenizer.vocabulary.fingerprint,
+                    'text': self._store.manifest['text']['sha256'],
                     'versions': versions(),
                 },
                 curve=self._curve(program, writer),

@@ -10,8 +10,8 @@ from train.config import Config
 
 SEED = 1_000_000
 """The tuning seed: no table has so many seeds."""
-NOT_CROSSED = ('data.', 'run.', 'evaluation.', 'model.vocab_size', 'optimizer.micro_batches')
-"""All runs of an ablation read one store and are measured alike; the others change no result."""
+NOT_CROSSED = ('data.', 'run.', 'evaluation.', 'model.vocab_size', 'masking.noise', 'optimizer.micro_batches')
+"""All runs of an ablation read one store and are measured alike; the last two change results by chance alone."""
 HIGHER_IS_BETTER = ('accuracy', 'own_accuracy', 'probe', 'likelihood')
 
 
@@ -35,7 +35,7 @@ class Grid:
         except ValueError:
             raise UserError(f'--grid {text}: write it as FIELD=NUMBER,NUMBER') from None
         if len({f'{value:g}' for value in parsed}) < max(2, len(parsed)):
-            raise UserError(f'--grid {text}: give at least two values, each another in its first six digits')
+            raise UserError(f'--grid {text}: give at least two values, all different in their first six digits')
         return cls(field.replace('-', '_'), parsed)
 
     def name(self, arm: str, value: Any) -> str:
@@ -50,7 +50,7 @@ class Grid:
             else.
         """
         if self.field.startswith(NOT_CROSSED):
-            raise UserError(f'--grid {self.field}: no value of it can be better; name a field such as optimizer.*')
+            raise UserError(f'--grid {self.field}: it cannot be chosen by result; name a field such as optimizer.*')
         try:
             crossed = {
                 self.name(arm, value): changed(config, {self.field: value})
@@ -59,6 +59,8 @@ class Grid:
             }
         except ValueError as error:
             raise UserError(f'--grid {self.field}: {error}') from None
+        if len({config.stages[-1].length for config in crossed.values()}) > 1:
+            raise UserError(f'--grid {self.field}: the last stage has the length at which all arms are evaluated')
         if len(set(crossed.values())) < len(crossed):
             raise UserError(f'--grid {self.field}: some arms differ in nothing else: name another field')
         return crossed

@@ -71,10 +71,10 @@ class Workdir:
             there, here = flatten(self.record['configs'][arm]), flatten(to_json(configs[arm]))
             free = MAY_DIFFER if configs[arm].model.vocab_size else (*MAY_DIFFER, 'model.vocab_size')
             names = sorted(name for name in there.keys() | here.keys() if not name.startswith(free))
-            for difference in _differing(there, here, names):
+            for difference in differing(there, here, names):
                 found.setdefault(difference, []).append(arm)
         where = {text: '' if arms == held else f' (arm {", ".join(arms)})' for text, arms in found.items()}
-        _refuse(self.path, [text + arms for text, arms in where.items()])
+        refuse(self.path, [text + arms for text, arms in where.items()])
 
     def plan(self, replicas: list[Replica], slots: int) -> None:
         """Adds cohorts for the replicas that no cohort holds yet; `slots` as in `train.cohort.cohorts`."""
@@ -86,15 +86,18 @@ class Workdir:
             self.record['cohorts'].append(entry)
             self.record['configs'] |= {replica.arm: to_json(replica.config) for replica in cohort.replicas}
 
-    def keep(self, tokenizer: Tokenizer) -> None:
-        """Puts the tokenizer into the workdir, which then needs no store to be used.
+    def keep(self, tokenizer: Tokenizer, text: str) -> None:
+        """Puts the tokenizer into the workdir, which then needs no store to be used, and notes the text.
+
+        Args:
+          text: sha256 of the documents that the store was made of; '' for weights from elsewhere.
 
         Raises:
-          UserError: another one is here.
+          UserError: another tokenizer is here, or figures of another text.
         """
-        fingerprint = tokenizer.vocabulary.fingerprint
-        held = self.record.setdefault('tokenizer', fingerprint)
-        _refuse(self.path, _differing({'tokenizer': held}, {'tokenizer': fingerprint}, ('tokenizer',)))
+        here = {'tokenizer': tokenizer.vocabulary.fingerprint, 'text': text}
+        held = {name: self.record.setdefault(name, value) for name, value in here.items()}
+        refuse(self.path, differing(held, here, here))
         (self.path / TOKENIZER).mkdir(exist_ok=True)
         tokenizer.save(self.path / TOKENIZER)
 
@@ -139,10 +142,10 @@ def open_workdir(path: Path, ablation: Ablation, about: dict[str, Any]) -> Workd
     stated['published'] = [dataclasses.asdict(figure) for figure in ablation.published]
     if (Path(path) / 'config.json').exists():
         workdir = read_workdir(path)
-        found = _differing(workdir.record['ablation'], stated, COMPARISON)
-        found += _differing(workdir.record, about, ('scale',))
-        found += _differing({'grid': _asked(workdir.record)}, {'grid': _asked(about)}, ('grid',))
-        _refuse(path, found)
+        found = differing(workdir.record['ablation'], stated, COMPARISON)
+        found += differing(workdir.record, about, ('scale',))
+        found += differing({'grid': _asked(workdir.record)}, {'grid': _asked(about)}, ('grid',))
+        refuse(path, found)
         return workdir
     if any(entry.name not in ('.lock', TOKENIZER) for entry in Path(path).iterdir()):
         raise UserError(f'--workdir {path} is not empty and has no config.json: name another folder')
@@ -209,7 +212,8 @@ def _asked(record: dict) -> dict | None:
     return record['grid'] and {name: record['grid'][name] for name in ('field', 'values')}
 
 
-def _differing(there: dict, here: dict, names: Iterable[str]) -> list[str]:
+def differing(there: dict, here: dict, names: Iterable[str]) -> list[str]:
+    """What differs under these names, in words."""
     return [
         f'{name} {there.get(name)!r} there, {here.get(name)!r} here'
         for name in names
@@ -217,7 +221,8 @@ def _differing(there: dict, here: dict, names: Iterable[str]) -> list[str]:
     ]
 
 
-def _refuse(path: Path, found: list[str]) -> None:
+def refuse(path: Path, found: list[str]) -> None:
+    """Raises UserError where something differs."""
     if found:
         more = f' and {len(found) - 8} more' if len(found) > 8 else ''
         raise UserError(f'--workdir {path} holds another run: {"; ".join(found[:8])}{more}. Name another --workdir')

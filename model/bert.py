@@ -143,15 +143,15 @@ class Head(nn.Module):
 
 
 class Pooler(nn.Module):
-    """BERT's pooler: the first token's state through an affine map and tanh."""
+    """BERT's pooler: the first token's state, of any width, through an affine map to [B, D] and tanh."""
 
     config: ModelConfig
 
     @nn.compact
-    def __call__(self, hidden_BxLxD: jax.Array) -> jax.Array:
-        width = self.config.width
-        first_Bx1xD = hidden_BxLxD[:, :1]
-        return jnp.tanh(Linear('bld,de->ble', (width, width), ('embed', 'head_embed'), name='dense')(first_Bx1xD))[:, 0]
+    def __call__(self, hidden_BxLxE: jax.Array) -> jax.Array:
+        shape = (hidden_BxLxE.shape[-1], self.config.width)
+        dense = Linear('ble,ed->bld', shape, ('embed', 'head_embed'), name='dense')
+        return jnp.tanh(dense(hidden_BxLxE[:, :1]))[:, 0]
 
 
 def rows_at(x_BxLxD: jax.Array, positions_BxM: jax.Array | None) -> jax.Array:

@@ -64,6 +64,9 @@ class ModelConfig:
             raise ValueError(f'model.width {self.width} is not a multiple of model.heads {self.heads}')
         if self.positions == 'rotary' and self.head_width % 2:
             raise ValueError(f'model.positions rotary needs an even head width; width / heads is {self.head_width}')
+        for name in ('norm_epsilon', 'init_stddev'):
+            if not 0 < getattr(self, name) < float('inf'):
+                raise ValueError(f'model.{name} is {getattr(self, name)}: use a number above 0')
         for name in ('dropout', 'attention_dropout'):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f'model.{name} is {getattr(self, name)}: use a number from 0 to below 1')

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
-from model.bert import Embeddings, Head, Layer, Pooler
+from model.bert import Embeddings, Head, Layer, Pooler, rows_at
 from model.config import ModelConfig
 from model.norm import LayerNorm
 from model.parameters import draw_tree
@@ -46,6 +46,7 @@ def encode(
     type_ids_BxL: jax.Array | None = None,
     key: jax.Array | None = None,
     positions_BxM: jax.Array | None = None,
+    last: int = 1,
 ) -> jax.Array:
     """Hidden states in the compute type, [B, L, D], or [B, M, D] where positions are given.
 
@@ -55,9 +56,10 @@ def encode(
       key: typed key for dropout; None: no dropout.
       positions_BxM: the tokens whose states are wanted; None: all. The last layer computes no others. The states, the
         dropout in them too, are those that all tokens' states would have there.
+      last: the states of so many last layers stand side by side, the lowest first: [B, L, last * D].
 
     Raises:
-      ValueError: rows are longer than config.max_length and positions are learned.
+      ValueError: rows are longer than config.max_length and positions are learned; or there are not so many layers.
     """
     embeddings_key, layers_key = (None, None) if key is None else jax.random.split(key)
     hidden_BxLxD = Embeddings(config).apply({'params': params['embeddings']}, tokens_BxL, type_ids_BxL, embeddings_key)
@@ -69,17 +71,23 @@ def encode(
 
     if config.remat:
         layer = jax.checkpoint(layer, prevent_cse=not config.scan_layers)
-    # Layers that compute all states, and those after them.
-    whole = config.layers - (positions_BxM is not None)
-    if config.scan_layers:
-        stacked = (jnp.arange(whole), jax.tree.map(lambda leaf: leaf[:whole], params['layers']))
+    if not 1 <= last <= config.layers:
+        raise ValueError(f'the last {last} layers are asked for, but model.layers is {config.layers}')
+    # What is scanned leaves only its last state; layers whose states are kept, or computed in part, come after it.
+    scanned = config.layers - (last if last > 1 or positions_BxM is not None else 0) if config.scan_layers else 0
+    if scanned:
+        stacked = (jnp.arange(scanned), jax.tree.map(lambda leaf: leaf[:scanned], params['layers']))
         hidden_BxLxD, _ = jax.lax.scan(lambda hidden, each: (layer(hidden, *each, None), None), hidden_BxLxD, stacked)
-    for number in range(whole if config.scan_layers else 0, config.layers):
+    kept = [] if scanned < config.layers else [hidden_BxLxD]
+    for number in range(scanned, config.layers):
         here = jax.tree.map(lambda leaf, number=number: leaf[number], params['layers'])
-        hidden_BxLxD = layer(hidden_BxLxD, number, here, None if number < whole else positions_BxM)
+        at_end = number == config.layers - 1
+        hidden_BxLxD = layer(hidden_BxLxD, number, here, positions_BxM if at_end else None)
+        if number >= config.layers - last:
+            kept.append(hidden_BxLxD if at_end else rows_at(hidden_BxLxD, positions_BxM))
     if config.norm == 'pre':
-        hidden_BxLxD = LayerNorm(config.norm_epsilon).apply({'params': params['final_norm']}, hidden_BxLxD)
-    return hidden_BxLxD
+        kept = [LayerNorm(config.norm_epsilon).apply({'params': params['final_norm']}, each) for each in kept]
+    return kept[0] if last == 1 else jnp.concatenate(kept, axis=-1)
 
 
 def predict(params: Params, config: ModelConfig, hidden_BxMxD: jax.Array) -> jax.Array:

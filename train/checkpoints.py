@@ -63,12 +63,13 @@ class Checkpoints:
         if not manager.save(step, args=args):
             raise RuntimeError(f'{self._folder}: step {step} is not after the newest one, {manager.latest_step()}')
 
-    def restore(self, abstract_state: Any) -> tuple[int, Any, dict[str, Any]] | None:
+    def restore(self, abstract_state: Any, only: int | None = None) -> tuple[int, Any, dict[str, Any]] | None:
         """Reads the newest complete step; says so through `log` where newer ones had to be passed over.
 
         Args:
           abstract_state: pytree of jax.ShapeDtypeStruct. Its shardings are the restored arrays' (that of a leaf
             without one: the first device), whatever mesh they were saved from.
+          only: read this step or none.
 
         Returns:
           (step, state, meta), or None where no step is complete.
@@ -77,7 +78,8 @@ class Checkpoints:
           UserError: a leaf is missing, unknown, or of another shape or dtype. (Orbax would cast it and say nothing.)
         """
         self._incomplete = []
-        for step in reversed(self._steps()):
+        wanted = [step for step in self.steps() if only in (None, step)]
+        for step in reversed(wanted):
             try:
                 stored, meta = self._describe(step)
                 _check(self._folder / str(step), stored, abstract_state)
@@ -91,6 +93,15 @@ class Checkpoints:
             return step, state, meta
         if self._incomplete:
             self._log(f'No checkpoint in {self._folder} is complete: starting anew.')
+        return None
+
+    def newest_meta(self) -> dict[str, Any] | None:
+        """The meta of the newest step that has a readable one, without its arrays; None where there is none."""
+        for step in reversed(self.steps()):
+            try:
+                return self._describe(step)[1]
+            except _Incomplete:
+                continue
         return None
 
     def wait(self) -> None:
@@ -110,7 +121,8 @@ class Checkpoints:
     def __exit__(self, *exception: Any) -> None:
         self.close()
 
-    def _steps(self) -> list[int]:
+    def steps(self) -> list[int]:
+        """The steps that are on disk, complete or not, rising."""
         if not self._folder.exists():
             return []
         names = [path.name for path in self._folder.iterdir() if path.is_dir()]

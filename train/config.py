@@ -88,7 +88,7 @@ class OptimizerConfig:
         for name in ('learning_rate', 'weight_decay', 'clip_norm'):
             if not 0 <= getattr(self, name) < float('inf'):
                 raise ValueError(f'optimizer.{name} is {getattr(self, name)}: use 0 or more')
-        if not self.epsilon > 0:
+        if not 0 < self.epsilon < float('inf'):
             raise ValueError(f'optimizer.epsilon is {self.epsilon}: use a number above 0')
         if self.micro_batches < 1:
             raise ValueError(f'optimizer.micro_batches is {self.micro_batches}: use 1 or more')
@@ -118,7 +118,7 @@ class Stage:
             raise ValueError(f'stages: batch_size {self.batch_size} and steps {self.steps} must be 1 or more')
         if not self.restart and (self.peak_scale != 1.0 or self.warmup_share is not None):
             raise ValueError('stages: peak_scale and warmup_share need restart True (a schedule that starts here)')
-        if not self.peak_scale >= 0:
+        if not 0 <= self.peak_scale < float('inf'):
             raise ValueError(f'stages.peak_scale is {self.peak_scale}: use 0 or more')
         if self.warmup_share is not None and not 0 <= self.warmup_share <= 1:
             raise ValueError(f'stages.warmup_share is {self.warmup_share}: use a share between 0 and 1')
@@ -174,10 +174,16 @@ class RunConfig:
     """Write TensorBoard files beside metrics.jsonl."""
     compilation_cache: str = '.cache/jax'
     """Folder of compiled programs (empty: none)."""
+    profile: tuple[int, int] = (0, 0)
+    """Write a trace of these updates, counted from 0: from the first number to before the second (0 0: none)."""
 
     def __post_init__(self):
         if self.log_every < 1 or self.keep_checkpoints < 1 or self.devices < 0:
             raise ValueError('run.log_every and run.keep_checkpoints must be 1 or more, run.devices 0 or more')
+        if not 0 <= self.profile[0] <= self.profile[1]:
+            raise ValueError(f'run.profile is {self.profile}: give the first update and, above it, where to stop')
+        if not 0 <= self.checkpoint_seconds < float('inf'):
+            raise ValueError(f'run.checkpoint_seconds is {self.checkpoint_seconds}: use 0 or more')
         if any(size < 1 and size != -1 for size in self.mesh):
             raise ValueError(f'run.mesh is {self.mesh}: use 1 or more for each axis, or -1 (as many as fit)')
 
@@ -204,6 +210,11 @@ class Config:
         longest = max(stage.length for stage in self.stages)
         if self.model.positions == 'learned' and longest > self.model.max_length:
             raise ValueError(f'model.max_length {self.model.max_length} is below the longest stage, {longest}')
+        targets = {rate: rate * (self.stages[-1].length - 2) for rate in self.evaluation.rates}
+        if none := [rate for rate, count in targets.items() if count < 0.5]:
+            raise ValueError(
+                f'evaluation.rates {none[0]:g}: that is no token of a row of {self.stages[-1].length}; use a higher one'
+            )
         for stage in self.stages:
             if stage.batch_size % self.optimizer.micro_batches:
                 raise ValueError(

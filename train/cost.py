@@ -2,8 +2,20 @@
 
 from model.flops import forward_flops
 from train.cohort import Replica
+from train.config import Config
 from train.evaluate import figure
 from train.rates import copies, count, rate_at, rate_units, target_slots
+
+
+def step_flops(config: Config, stage: int, slots: int = 0) -> float:
+    """Floating-point operations of an update in a stage, forward and backward, a multiply-add as two.
+
+    Args:
+      slots: M, target slots a row; 0: as many as this config needs when it runs alone.
+    """
+    shape = config.stages[stage]
+    slots = slots or target_slots([config.masking], shape.length)
+    return 3 * forward_flops(config.model, shape.batch_size * copies(config.masking), shape.length, slots)
 
 
 def cost_figures(replica: Replica) -> list[dict]:
@@ -15,11 +27,9 @@ def cost_figures(replica: Replica) -> list[dict]:
     config = replica.config
     masking = config.masking
     flops = tokens = targets = step = 0
-    for stage in config.stages:
-        rows = stage.batch_size * copies(masking)
-        slots = target_slots([masking], stage.length)
-        flops += 3 * stage.steps * forward_flops(config.model, rows, stage.length, slots)
-        tokens += stage.steps * rows * stage.length
+    for index, stage in enumerate(config.stages):
+        flops += stage.steps * step_flops(config, index)
+        tokens += stage.steps * stage.batch_size * copies(masking) * stage.length
         for _ in range(stage.steps):
             corruption = rate_at(masking, step, config.steps)
             prediction = corruption if masking.prediction_rate is None else masking.prediction_rate

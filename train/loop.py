@@ -3,7 +3,9 @@
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import jax
 import numpy as np
 from tqdm import tqdm
 
@@ -11,9 +13,11 @@ from data.errors import UserError
 from data.loader import batches
 from data.store import TokenStore
 from train.checkpoints import Checkpoints
+from train.chips import peak_flops
 from train.metrics import Metrics as MetricWriter
 from train.position import rows_before, stage_of
 from train.preemption import Preemption
+from train.profiling import Profile
 from train.program import Program
 from train.records import StepRecords
 from train.step import State
@@ -21,6 +25,10 @@ from train.step import State
 
 class Stopped(Exception):
     """The run was asked to stop and has saved."""
+
+
+class AllFailed(UserError):
+    """No replica of a cohort is left whose loss and gradients are finite."""
 
 
 def train(
@@ -42,12 +50,13 @@ def train(
 
     Raises:
       Stopped: preemption asked for it; the state is saved.
-      UserError: no replica is left whose loss and gradients are finite.
+      UserError: a stage does not fit in memory.
+      AllFailed: no replica is left whose loss and gradients are finite.
     """
     config = program.cohort.config
     restored = checkpoints.restore(program.abstract_state())
     state, step = (restored[1], restored[0]) if restored else (program.init(), 0)
-    for part in ('replicas', 'tokenizer'):
+    for part in ('replicas', 'tokenizer', 'text'):
         if restored and restored[2].get(part) != meta[part]:
             raise UserError(f'the checkpoints in {workdir}/checkpoints are of other {part}: name another --workdir')
     writer.truncate_after({(replica.arm, replica.seed): step for replica in program.cohort.replicas})
@@ -56,12 +65,16 @@ def train(
     if step == config.steps:
         return state
     began = time.monotonic()
-    steps = {index: program.compile_step(index) for index in range(stage_of(config, step)[0], len(config.stages))}
+    # All stages before the first step: one that does not fit in memory is known at once.
+    steps = {index: _compiled(program, index) for index in range(stage_of(config, step)[0], len(config.stages))}
     log(f'cohort {program.cohort.name}: compiled {len(steps)} stages in {time.monotonic() - began:.1f} s')
-    records = StepRecords(program.cohort, writer, log)
+    devices = program.mesh.devices
+    peak = peak_flops(devices.flat[0].device_kind)
+    records = StepRecords(program.cohort, writer, log, peak and devices.size * peak)
+    profile = Profile(workdir / 'profile', config.run.profile, log)
     saved_at = time.monotonic()
     bar = tqdm(total=config.steps, initial=step, unit='step', disable=None, desc=f'cohort {program.cohort.name}')
-    with bar:
+    with bar, profile:
         while step < config.steps:
             index, start = stage_of(config, step)
             stage = config.stages[index]
@@ -76,7 +89,9 @@ def train(
                 local=program.local_rows(index),
             )
             for host in rows:
-                state, metrics = steps[index](state, program.settings(step), program.batch(host, index, step))
+                with profile.step(step, state):
+                    state, metrics = steps[index](state, program.settings(step), program.batch(host, index, step))
+                profile.after(step, state)
                 records.add(step, metrics, host)  # fetches the step before while this one runs
                 step += 1
                 bar.update()
@@ -102,6 +117,25 @@ def train(
     return state
 
 
+def _compiled(program: Program, index: int) -> Any:
+    """The step of a stage.
+
+    Raises:
+      UserError: it needs more memory than a device has.
+    """
+    try:
+        return program.compile_step(index)
+    except jax.errors.JaxRuntimeError as error:
+        if 'RESOURCE_EXHAUSTED' not in str(error):
+            raise
+        stage = program.cohort.config.stages[index]
+        raise UserError(
+            f'stages.{index} (length {stage.length}, batch_size {stage.batch_size}) does not fit in memory: raise '
+            f'--optimizer.micro_batches, or the third number of --run.mesh; experiments.plan says how much it needs. '
+            f'{str(error).splitlines()[0]}'
+        ) from None
+
+
 def _stop_if_all_failed(records: StepRecords, checkpoints: Checkpoints, workdir: Path) -> None:
     if len(records.failed) < len(records.cohort.replicas):
         return
@@ -109,7 +143,7 @@ def _stop_if_all_failed(records: StepRecords, checkpoints: Checkpoints, workdir:
     (arm, seed), step = list(records.failed.items())[-1]
     path = Path(workdir) / f'failed-batch-{step}.npz'
     np.savez(path, **records.failed_batch._asdict())
-    raise UserError(
+    raise AllFailed(
         f'the loss or a gradient is not finite in any replica since step {step} (the last: arm {arm}, seed {seed}); '
-        f'the batch is in {path}: try a lower --optimizer.learning_rate or --optimizer.clip_norm 1'
+        f'the batch is in {path}: try a lower --optimizer.learning_rate or --optimizer.clip_norm 1 in another --workdir'
     )

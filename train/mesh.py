@@ -87,11 +87,11 @@ def side_by_side(shape: Shape, devices: int) -> int:
 def local_rows(mesh: Mesh, batch_size: int) -> np.ndarray:
     """Numbers of the rows of a batch that this process's devices hold, in order: int64 [rows].
 
-    All rows where two processes' shares overlap without being the same, as in a mesh that does not go by processes.
+    All rows where the processes' shares overlap in part, as in a mesh that does not go by processes.
     """
     rows_by_process: dict[int, set[int]] = {}
     for device, (rows,) in placed(mesh, 'batch').devices_indices_map((batch_size,)).items():
         rows_by_process.setdefault(device.process_index, set()).update(range(*rows.indices(batch_size)))
-    own = rows_by_process[jax.process_index()]
-    alike = all(rows == own or not rows & own for rows in rows_by_process.values())
-    return np.array(sorted(own)) if alike else np.arange(batch_size)
+    shares = {frozenset(rows) for rows in rows_by_process.values()}
+    apart = len({len(share) for share in shares}) == 1 and sum(map(len, shares)) == batch_size
+    return np.array(sorted(rows_by_process[jax.process_index()])) if apart else np.arange(batch_size)

@@ -8,6 +8,7 @@ import numpy as np
 
 from data.loader import HostBatch
 from train.cohort import Cohort
+from train.cost import step_flops
 from train.metrics import Metrics as MetricWriter
 from train.position import rows_before, stage_of
 from train.rates import rate_at
@@ -18,7 +19,18 @@ from train.step import Metrics
 class StepRecords:
     """Fetches the metrics of step k - 1 while step k runs, averages them between log lines and notes failures."""
 
-    def __init__(self, cohort: Cohort, writer: MetricWriter, log: Callable[[str], None] = print):
+    def __init__(
+        self,
+        cohort: Cohort,
+        writer: MetricWriter,
+        log: Callable[[str], None] = print,
+        peak_flops: float | None = None,
+    ):
+        """Begins a window of metrics.
+
+        Args:
+          peak_flops: operations a second of all devices at best; None: not known, so there is no 'mfu'.
+        """
         self.cohort = cohort
         self.failed: dict[tuple[str, int], int] = {}
         """(arm, seed) -> the first step whose loss or gradients were not finite."""
@@ -26,6 +38,9 @@ class StepRecords:
         """The rows at which the last of them failed."""
         self._writer = writer
         self._log = log
+        self._peak_flops = peak_flops
+        stages = range(len(cohort.config.stages))
+        self._flops_of_stage = [sum(step_flops(replica.config, i) for replica in cohort.replicas) for i in stages]
         self._pending: tuple[int, Metrics, HostBatch] | None = None
         self._restart_window()
 
@@ -54,6 +69,7 @@ class StepRecords:
         self._tokens += host.tokens_SxBxL[0].size
         done = step + 1
         config = self.cohort.config
+        self._flops += self._flops_of_stage[stage_of(config, step)[0]]
         if done % config.run.log_every == 0 or done == config.steps:
             self._write(step, metrics)
             self._restart_window()
@@ -80,10 +96,13 @@ class StepRecords:
                     'seen_rows': rows_before(config, step)[0] + config.stages[stage_of(config, step)[0]].batch_size,
                     'tokens_per_second': replicas * self._tokens / seconds,
                     'targets_per_second': float(weight_R.sum()) / seconds,
+                    # Model FLOPs utilisation (Chowdhery et al. 2022, Appendix B), of all replicas together.
+                    'mfu': self._flops / seconds / self._peak_flops if self._peak_flops else None,
                 }
             )
 
     def _restart_window(self) -> None:
         self._sums = np.zeros((3, len(self.cohort.replicas)), np.float64)
         self._tokens = 0
+        self._flops = 0.0
         self._began = time.monotonic()

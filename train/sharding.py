@@ -133,11 +133,12 @@ class MeshLayout:
         self._mesh = mesh
 
     def place(self, x: jax.Array, axes: Axes) -> jax.Array:
-        """`x`, cut as RULES say and along no other axis. As it is where they cut nothing."""
+        """`x`, cut as RULES say and along no other axis."""
         if len(axes) != x.ndim:
             raise ValueError(f'axes {axes} do not name the axes of an array {x.shape}')
         sharding = placed(self._mesh, *axes)
-        return x if not any(sharding.spec) else jax.lax.with_sharding_constraint(x, sharding)
+        cuts_replicas = any(size > 1 for axis, size in self._mesh.shape.items() if axis != 'arm')
+        return jax.lax.with_sharding_constraint(x, sharding) if cuts_replicas else x
 
     def per_device(self, function: Callable, in_axes: tuple[Axes, ...], out_axes: Any) -> Callable:
         """`function` under a `shard_map` over all of the mesh: TPU kernels are not partitioned automatically."""

@@ -10,7 +10,7 @@ from data.errors import UserError
 from data.prepare import store_for
 from data.store import TokenStore
 from experiments.bench import BenchFlags
-from experiments.benching import ablation, loader, startup, step, torch_peer
+from experiments.benching import ablation, finetune, loader, startup, step, torch_peer
 from experiments.benching.clock import Sides
 from experiments.devices import cores
 
@@ -28,6 +28,7 @@ def lines(flags: BenchFlags) -> Iterator[str]:
         'ablation': lambda: _ablation(flags, store),
         'loader': lambda: _loader(flags, store),
         'startup': lambda: _startup(store),
+        'finetune': lambda: _finetune(flags, store),
     }
     for name, part in parts.items():
         if name in flags.only:
@@ -76,6 +77,21 @@ def _startup(store: TokenStore) -> Iterator[str]:
         f'Start: {warm:.1f} s from the start of pretrain at smoke scale to its first step '
         f'({cold:.1f} s with an empty compilation cache)'
     )
+
+
+def _finetune(flags: BenchFlags, store: TokenStore) -> Iterator[str]:
+    rows = finetune.sst2_rows(flags.data_dir, flags.tokenizer, store)
+    absent = torch_peer.missing()
+    yield (
+        f'Fine-tuning: SST-2, batch {finetune.BATCH_SIZE}, {finetune.MAX_LENGTH} tokens at most, vocabulary '
+        f'{rows.vocabulary.size:,}; rows in buckets against padding to the longest of a batch'
+    )
+    yield from _row('size', 'examples/s', *([] if absent else ['PyTorch', 'ratio', 'of single pairs']))
+    for size in flags.sizes:
+        sides = finetune.measure(size, rows, flags.pairs, 0 if absent else cores(), flags.seconds)
+        ours = _speed(len(rows), sides.ours)
+        theirs = [] if absent else [_speed(len(rows), sides.theirs), f'{sides.ratio:.2f}', _spread(sides)]
+        yield from _row(size, ours, *theirs)
 
 
 def _row(*cells) -> Iterator[str]:

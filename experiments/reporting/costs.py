@@ -16,15 +16,19 @@ def cost_section(results: Results) -> Section:
             DASH if not base or flops[arm] is None else f'{flops[arm] / base:.2f}',
             quantity(tokens[arm]),
             quantity(targets[arm]),
+            DASH if not tokens[arm] or targets[arm] is None else f'{targets[arm] / tokens[arm]:.1%}',
         ]
         for arm, name in enumerate(arm_names(results))
     ]
+    columns = ['arm', 'compute', 'of baseline', 'tokens', 'targets', 'targets a token']
     return Section(
         'Cost',
         [
-            'Of one replica, counted analytically at the arm’s own masking rate as if it ran alone: training FLOPs '
-            '(forward and backward), tokens read, and targets scored.',
-            Table('Cost of one replica', ['arm', 'compute', 'of baseline', 'tokens', 'targets'], rows),
+            'Of one replica, counted analytically as if it ran alone: training FLOPs (forward and backward) with the '
+            'target slots that the arm’s own rate needs (the highest of its schedule; they come in eights), tokens '
+            'read with their [CLS] and [SEP], and targets scored. A row has a whole number of targets, the rate times '
+            'its maskable tokens, rounded: in short rows a little more or less than the rate.',
+            Table('Cost of one replica', columns, rows),
             *_wall_time(results),
         ],
     )

@@ -8,6 +8,7 @@ from experiments.reporting.results import Measure, Results
 from experiments.reporting.wording import (
     DASH,
     TESTS,
+    Unit,
     counted_number,
     difference,
     fixed,
@@ -31,7 +32,7 @@ def outcome_section(results: Results) -> Section:
     if len(results.arms) == 1:
         lines.append('One arm alone: nothing to compare.')
     found = comparisons.differences(results, results.primary)
-    lines += [_outcome(results, comparison) for comparison in found]
+    lines += [_outcome(results, comparison, len(found)) for comparison in found]
     if any(comparison.holm_p is not None and comparison.holm_p >= 1 - LEVEL for comparison in found):
         lines.append('That no difference is shown is not evidence that there is none.')
     return Section('Outcome', lines, brief=True)
@@ -58,7 +59,7 @@ def missing(results: Results) -> list[str]:
     return lines
 
 
-def _outcome(results: Results, comparison: Comparison) -> str:
+def _outcome(results: Results, comparison: Comparison, compared: int) -> str:
     arm, unit = results.arms[comparison.second], unit_of(results.primary.metric)
     head = f'Arm {arm} against arm {results.arms[comparison.first]}, {measure_name(results.primary)}:'
     test = comparison.counting
@@ -67,17 +68,30 @@ def _outcome(results: Results, comparison: Comparison) -> str:
     size = fixed(abs(test.difference) * unit.scale, unit.digits)
     direction = 'lower' if test.difference < 0 else 'higher'
     ends = [f'{signed(end * unit.scale, unit.digits)}' for end in (test.low, test.high)]
+    alone = ', uncorrected,' if compared > 1 else ''
     evidence = (
-        f'95% interval of the difference {ends[0]} to {ends[1]}; {TESTS[test.kind]}, '
+        f'95% interval of the difference{alone} {ends[0]} to {ends[1]}; {TESTS[test.kind]}, '
         f'Holm-corrected p {p_value(comparison.holm_p)}'
     )
     if comparison.holm_p < 1 - LEVEL:
         return f'{head} {size} {unit.difference_unit} {direction} ({evidence}).{_elsewhere(results, comparison)}'
-    able = small(smallest_difference(test.standard_error, test.df) * unit.scale, unit.digits)
-    return (
-        f'{head} no difference shown; {size} {unit.difference_unit} {direction} ({evidence}). A true difference of '
-        f'{able} would have been found {POWER:.0%} of the time.{_elsewhere(results, comparison)}'
+    able, possible = _smallest(test, unit)
+    power = (
+        f'a true difference of {able} would have been found {POWER:.0%} of the time'
+        if possible
+        else 'the seeds differ so much that hardly any true difference would have been found'
     )
+    shown = 'no difference shown' + (f' once {compared} arms are corrected for' if compared > 1 else '')
+    return (
+        f'{head} {shown}; {size} {unit.difference_unit} {direction} ({evidence}). '
+        f'{"Without the correction, " + power if compared > 1 else _capital(power)}.{_elsewhere(results, comparison)}'
+    )
+
+
+def _smallest(test: Test, unit: Unit) -> tuple[str, bool]:
+    """The smallest difference that is found with chance POWER, and whether figures can differ by so much."""
+    able = smallest_difference(test.standard_error, test.df) * unit.scale
+    return small(able, unit.digits), unit.difference_unit != 'points' or able <= 100
 
 
 def _elsewhere(results: Results, comparison: Comparison) -> str:
@@ -181,9 +195,11 @@ def _power_table(results: Results, found: list[Comparison]) -> Table:
 def _able(test: Test, unit) -> list[str]:
     if test.reason:
         return [test.reason, DASH]
-    able = smallest_difference(test.standard_error, test.df)
-    needed = seeds_needed(able / 2, test.spreads)
-    return [small(able * unit.scale, unit.digits), 'over a million' if needed is None else str(needed)]
+    able, possible = _smallest(test, unit)
+    if not possible:
+        return ['none that is possible', DASH]
+    needed = seeds_needed(smallest_difference(test.standard_error, test.df) / 2, test.spreads)
+    return [able, 'over a million' if needed is None else str(needed)]
 
 
 def secondary_section(results: Results) -> Section | None:

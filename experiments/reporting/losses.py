@@ -6,7 +6,7 @@ import numpy as np
 
 from experiments.reporting.document import Section, Table
 from experiments.reporting.results import Measure, Results
-from experiments.reporting.wording import COUNTED, DASH, arm_names, fixed, percent, spoken, unit_of
+from experiments.reporting.wording import COUNTED, DASH, arm_names, fixed, listed, percent, spoken, unit_of
 from experiments.statistics import Summary, summary
 
 OWN_COLUMN = 'own rate: not comparable'
@@ -28,9 +28,26 @@ def loss_section(results: Results) -> Section:
             'neighbour, or both neighbours, on the very targets of the arms. The last column is each arm at its own '
             'final masking rate and rule. Own-rate losses are not comparable between arms: a higher rate leaves less '
             'to read.',
+            *_early(results),
             *_below_unigram(results),
         ],
     )
+
+
+def _early(results: Results) -> list[str]:
+    """A warning where counting neighbours still beats an arm."""
+    line = _line(results, 'both_loss', results.primary.eval_rate) if results.primary.metric == 'loss' else None
+    if line is None:
+        return []
+    means = [summary(values).mean for values in results.values(results.primary)]
+    behind = [name for name, mean in zip(results.arms, means, strict=True) if mean is not None and mean > line]
+    if not behind:
+        return []
+    return [
+        f'Arm {listed(behind)} at {percent(results.primary.eval_rate)}: above what counting both neighbours reaches. '
+        'These are early days of training, and differences may be of how fast arms learn rather than of what they '
+        'come to; the targets that each has scored are in the table of costs.'
+    ]
 
 
 def accuracy_section(results: Results) -> Section:

@@ -38,6 +38,7 @@ def all_sections(results: Results) -> list[Section]:
         published_section,
         curve_section,
         grid_section,
+        setup_section,
         config_section,
         cost_section,
         reading_section,
@@ -163,6 +164,25 @@ def grid_section(results: Results) -> Section | None:
             ),
         ],
     )
+
+
+def setup_section(results: Results) -> Section:
+    """What was trained: the baseline's model, text, optimizer and stages."""
+    config = results.config['configs'][results.arms[results.baseline]]
+    parts = {part: config[part] for part in ('data', 'model', 'optimizer')}
+    parts |= {f'stage {number}': stage for number, stage in enumerate(config['stages'], 1)}
+    return Section(
+        'Setup',
+        [
+            'The resolved config of the baseline; the other arms differ from it in the fields of the next table alone. '
+            'config.json holds all of it.',
+            *(f'{part}: {_fields(values)}.' for part, values in parts.items()),
+        ],
+    )
+
+
+def _fields(values: dict) -> str:
+    return ', '.join(f'{name} {_shown(value)}' for name, value in values.items() if value not in ('', None))
 
 
 def config_section(results: Results) -> Section:

@@ -21,7 +21,7 @@ FIELDS = {
     'stages.0.steps': st.integers(1, 10**6),
     'stages.1.batch_size': st.integers(1, 64),
     'run.mesh': st.tuples(*[st.integers(1, 4)] * 4),
-    'evaluation.rates': st.lists(st.floats(0.01, 1), min_size=1, max_size=3).map(tuple),
+    'evaluation.rates': st.lists(st.floats(0.01, 1), min_size=1, max_size=3, unique=True).map(tuple),
 }
 CHANGES = st.fixed_dictionaries({}, optional=FIELDS)
 

@@ -101,9 +101,9 @@ def test_other_measures_and_cost_number_by_number(finished):
         assert row[2] == f'{np.mean(likelihoods):.3f} ± {half_width(likelihoods):.3f}'
         assert row[3] == f'{np.mean(probes):.2f} ± {half_width(probes):.2f}'
     assert cells(table, 'Cost of one replica')[1:] == [
-        ['15% (baseline)', '3.56 TFLOP', '1.00', '614 k', '92.2 k'],
-        ['30%', '4.03 TFLOP', '1.13', '614 k', '184 k'],
-        ['40%', '4.34 TFLOP', '1.22', '614 k', '246 k'],
+        ['15% (baseline)', '3.56 TFLOP', '1.00', '614 k', '92.2 k', '15.0%'],
+        ['30%', '4.03 TFLOP', '1.13', '614 k', '184 k', '30.0%'],
+        ['40%', '4.34 TFLOP', '1.22', '614 k', '246 k', '40.0%'],
     ]
     assert 'Wall time 4 min 12 s, of which training 3 min 18 s, shared by all replicas' in table
 

@@ -19,11 +19,17 @@ def test_every_arm_at_every_value():
 @pytest.mark.parametrize(
     'field',
     ['data.vocab_size', 'data.max_train_tokens', 'run.log_every', 'evaluation.rows', 'model.vocab_size',
-     'optimizer.micro_batches'],
+     'masking.noise', 'optimizer.micro_batches'],
 )  # fmt: skip
 def test_a_field_that_no_run_could_be_better_by_is_refused(field):
-    with pytest.raises(UserError, match=f'--grid {field}: no value of it can be better'):
+    with pytest.raises(UserError, match=f'--grid {field}: it cannot be chosen by result'):
         Grid.parse(f'{field}=1024,2048').crossed(CONFIGS)
+
+
+def test_the_length_that_arms_are_evaluated_at_is_not_crossed():
+    last = len(CONFIGS['15%'].stages) - 1
+    with pytest.raises(UserError, match='the length at which all arms are evaluated'):
+        Grid.parse(f'stages.{last}.length=16,32').crossed(CONFIGS)
 
 
 @pytest.mark.parametrize('values', ['0.001', '1e-3,0.001', '0.00123456,0.001234561,0.1', ''])

@@ -55,15 +55,16 @@ class Place:
         """The prepared corpus, and a compilation cache for all that run here."""
         return ['--data.corpus', 'files:corpus.jsonl', '--data.store', 'store', '--run.compilation-cache', 'cache']
 
-    def run(self, command: str, *words, code: int = 0, settings: dict[str, str] | None = None):
+    def run(self, command: str, *words, code: int = 0, settings: dict[str, str] | None = None, stdin: str = ''):
         """`python -m experiments.COMMAND`, which must exit with `code`; the finished process, with its output."""
-        return self.python('-m', f'experiments.{command}', *words, code=code, settings=settings)
+        return self.python('-m', f'experiments.{command}', *words, code=code, settings=settings, stdin=stdin)
 
-    def python(self, *words, code: int = 0, settings: dict[str, str] | None = None):
+    def python(self, *words, code: int = 0, settings: dict[str, str] | None = None, stdin: str = ''):
         ran = subprocess.run(
             [sys.executable, *map(str, words)],
             cwd=self.folder,
             env={**os.environ, 'PYTHONPATH': str(ROOT), **(settings or {})},
+            input=stdin,
             capture_output=True,
             text=True,
             timeout=600,

@@ -55,11 +55,14 @@ def test_flags(refused, words, said):
         ('--stages.0.length 2000', 'model.max_length 32 is below the longest stage, 2000'),
         ('--stages.7.length 16', '--stages.7.length'),
         ('--optimizer.micro-batches 3', 'batch_size 4 is not a multiple of optimizer.micro_batches 3'),
-        ('--run.mesh 4 1', 'run.mesh (4, 1) needs 4 devices; there are'),
-        ('--run.mesh 0 1', 'run.mesh is (0, 1): use 1 or more for each axis, or -1'),
+        ('--run.mesh 8 1 4 1', 'run.mesh (8, 1, 4, 1) needs 32 devices; there are'),
+        ('--run.mesh 0 1 1 1', 'run.mesh is (0, 1, 1, 1): use 1 or more for each axis, or -1'),
         ('--run.devices -1', 'run.devices 0 or more'),
-        ('--model.init_stddev nan', 'model.init_stddev is nan: use a number'),
-        ('--run.checkpoint_seconds inf', 'run.checkpoint_seconds is inf: use a number'),
+        ('--model.init_stddev nan', 'model.init_stddev is nan: use a number above 0'),
+        ('--run.checkpoint_seconds inf', 'run.checkpoint_seconds is inf: use 0 or more'),
+        ('--model.norm_epsilon -1', 'model.norm_epsilon is -1.0: use a number above 0'),
+        ('--optimizer.epsilon inf', 'optimizer.epsilon is inf: use a number above 0'),
+        ('--evaluation.rates 0.15 0.005', 'evaluation.rates 0.005: that is no token of a row of 32'),
         ('--evaluation.rates 0.15 0.15', 'give at least one rate above 0 and up to 1, each once'),
     ],
 )
@@ -153,8 +156,8 @@ def test_as_a_user_sees_it(place):
     plain = {'PYTHONIOENCODING': 'ascii'}  # tyro draws no box there
     ran = place.run('ablate', 'tiny.py', '--masking.corruption-rate', '1.5', code=2, settings=plain)
     assert 'masking.corruption_rate is 1.5: a rate lies between 0 and 1' in one_line(ran.stderr)
-    ran = place.ablate('tiny.py', 'new', '--run.devices', '2', '--run.mesh', '4', '1', code=2)
-    assert 'run.mesh (4, 1) needs 4 devices; there are 2' in one_line(ran.stderr)
+    ran = place.ablate('tiny.py', 'new', '--run.devices', '2', '--run.mesh', *'4111', code=2)
+    assert 'run.mesh (4, 1, 1, 1) needs 4 devices; there are 2' in one_line(ran.stderr)
     assert not (place.folder / 'new').exists()
 
 
@@ -166,5 +169,5 @@ def test_help_names_every_field_with_its_meaning(monkeypatch, capsys, command):
         cli.run(import_module(f'experiments.{command}').main)
     assert stop.value.code == 0
     said = ' '.join(capsys.readouterr().out.split())
-    for words in ('--workdir', '--masking.corruption-rate FLOAT', 'Peak learning rate.', '--run.mesh INT INT'):
+    for words in ('--workdir', '--masking.corruption-rate FLOAT', 'Peak learning rate.', '--run.mesh INT INT INT INT'):
         assert words in said

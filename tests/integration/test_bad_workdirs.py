@@ -66,6 +66,14 @@ def test_a_store_made_by_another_tokenizer(refused, here, held):
     assert said.startswith('store: made by another tokenizer than the one that lies in it') and '--overwrite' in said
 
 
+def test_other_text_under_the_same_tokenizer(refused, here, held):
+    """A tokenizer from a file does not change with the text; figures of two texts must not meet in one table."""
+    path = here / 'finished/config.json'
+    record = json.loads(path.read_text())
+    path.write_text(json.dumps({**record, 'text': 64 * '0'}))
+    assert refused('ablate', *ON).startswith('--workdir finished holds another run: text ')
+
+
 def test_a_corpus_that_has_changed_since(refused, here):
     write_jsonl(here / 'corpus.jsonl', speeches(20))
     assert 'store: its corpus files:corpus.jsonl has changed since' in refused('ablate', *NEW)

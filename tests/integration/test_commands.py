@@ -91,7 +91,8 @@ def test_the_same_command_again_trains_nothing_and_changes_no_result(place, fini
     before = contents(workdir)
     output = place.ablate('tiny.py', 'again').stdout
     assert trained(output) == []
-    assert output.splitlines()[-5:] == finished[1].splitlines()[-5:]
+    assert output.splitlines()[-6:-1] == finished[1].splitlines()[-6:-1]
+    assert output.splitlines()[-1] == 'again/report.html'
     after = contents(workdir)
     assert after.keys() == before.keys()
     assert {name for name in after if after[name] != before[name]} <= {'report.html', 'differences.png', 'curves.png'}
@@ -181,6 +182,15 @@ def test_a_run_in_which_all_fail_exits_with_2_and_saves_the_batch(place):
     with np.load(saved) as batch:
         assert batch['tokens_SxBxL'].shape == (1, 4, 16) and batch['row_ids_SxB'].shape == (1, 4)
     assert one_line(place.ablate('tiny.py', 'hopeless', '--optimizer.learning-rate', '1e30', code=2).stderr) == said
+
+
+def test_a_cohort_in_which_all_fail_does_not_keep_the_others_from_training(place):
+    lines = ["HOPELESS = {'model.layers': 2, 'optimizer.learning_rate': 1e30}"]
+    place.write('half.py', *lines, 'def config(scale, _config=config):', '    return _config(scale, much=HOPELESS)')
+    said = one_line(place.ablate('half.py', 'half', *LEAN, code=2).stderr)
+    assert 'not finite in any replica' in said and 'arm 40%' in said
+    assert {row.arm for row in read_csv(place.folder / 'half' / 'results.csv') if row.metric == 'loss'} == {'15%'}
+    assert 'Failed, and left out of every figure: arm 40%' in (place.folder / 'half' / 'table.md').read_text()
 
 
 def test_a_grid_chooses_for_each_arm_and_the_report_shows_it(place):

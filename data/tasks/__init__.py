@@ -1,0 +1,1 @@
+"""Downstream tasks: their data, features, batches, scores and files. Nothing here knows of JAX."""

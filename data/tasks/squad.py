@@ -1,0 +1,103 @@
+"""Questions on passages, from files in SQuAD's form, 1.1 or 2.0."""
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from data.errors import UserError
+from data.tasks.config import TaskConfig
+from data.tasks.files import SHOWN, find_all, read_text
+from data.tasks.task import Answer, Question, Task
+
+METRICS = ('f1', 'exact_match')
+FILES = {
+    'train': ('train-v{}.json', 'train.json'),
+    'dev': ('dev-v{}.json', 'dev.json'),
+    'test': ('test-v{}.json', 'test.json'),
+}
+_VERSION = {'squad1': '1.1', 'squad2': '2.0'}
+TOLERATED = 0.01
+"""Share of a file's questions that may have an answer off its place. With more, the places mean something else."""
+
+
+def load_squad(config: TaskConfig) -> Task:
+    """A task of the files train, dev and test, or of one file alone.
+
+    Raises:
+      UserError: a file is missing or faulty.
+    """
+    path, version = Path(config.data_dir), _VERSION[config.task]
+    names = {split: tuple(name.format(version) for name in files) for split, files in FILES.items()}
+    paths = {'train': path} if path.is_file() else find_all(path, names, config.task)
+    splits, notes = {}, []
+    for split, file in paths.items():
+        questions = read_squad(file, config.encoding)
+        splits[split], found = checked(str(file), questions, config.task == 'squad2')
+        notes += found
+    return Task(config.task, 'span', (), METRICS, splits, no_answer=config.task == 'squad2', notes=tuple(notes))
+
+
+def read_squad(path: Path, encoding: str) -> list[Question]:
+    """The questions of a file, a title being a document.
+
+    Raises:
+      UserError: it is not JSON, not of this form, or has no question.
+    """
+    try:
+        tree = json.loads(read_text(path, encoding))
+    except (ValueError, RecursionError) as error:
+        raise UserError(f'{path}: not JSON ({str(error)[:100]})') from None
+    try:
+        questions = list(_questions(tree))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UserError(
+            f'{path}: not in the form of SQuAD (data, paragraphs, context, qas, answers): {error!r}'[:300]
+        ) from None
+    if not questions:
+        raise UserError(f'{path}: has no question')
+    return questions
+
+
+def _questions(tree: Any) -> Iterator[Question]:
+    for number, article in enumerate(tree['data']):
+        document = str(article.get('title', number))
+        for paragraph in article['paragraphs']:
+            for entry in paragraph['qas']:
+                answers = tuple(Answer(each['text'], int(each['answer_start'])) for each in entry.get('answers', ()))
+                impossible = bool(entry.get('is_impossible', False))
+                yield Question(
+                    str(entry['id']), entry['question'], paragraph['context'], () if impossible else answers,
+                    impossible, document,
+                )  # fmt: skip
+
+
+def checked(source: str, questions: Iterable[Question], no_answer: bool) -> tuple[list[Question], list[str]]:
+    """Questions whose answers stand in the passage where they say, and notes on those left out.
+
+    Raises:
+      UserError: a question has no answer and `no_answer` is false, an id comes twice, or more than `TOLERATED` of the
+        questions have an answer that is not in its place. `source` names the file.
+    """
+    questions, kept, faulty = list(questions), [], []
+    for question in questions:
+        if question.impossible and not no_answer:
+            raise UserError(f'{source}: question {question.id} has no answer: give --task squad2')
+        off = [answer for answer in question.answers if not _in_place(answer, question.context)]
+        if off:
+            faulty.append(f'{question.id} ({off[0].text[:30]!r} is not at {off[0].start})')
+        else:
+            kept.append(question)
+    if len({question.id for question in questions}) < len(questions):
+        raise UserError(f'{source}: two questions have the same id')
+    if not faulty:
+        return kept, []
+    shown = ', '.join(faulty[:SHOWN]) + (f' and {len(faulty) - SHOWN} more' if len(faulty) > SHOWN else '')
+    what = f'{source}: {len(faulty)} of {len(questions)} questions have an answer that is not in its place: {shown}'
+    if len(faulty) > TOLERATED * len(questions):
+        raise UserError(f'{what}; answer_start counts characters (code points) of the context, from 0')
+    return kept, [f'{what}; left out']
+
+
+def _in_place(answer: Answer, context: str) -> bool:
+    return bool(answer.text) and answer.start >= 0 and context.startswith(answer.text, answer.start)

@@ -1,0 +1,1 @@
+"""What `experiments.finetune` and `experiments.predict` do."""

@@ -1,0 +1,85 @@
+"""Floating-point operations of a step: counted analytically, and by XLA as a check."""
+
+import dataclasses
+from dataclasses import dataclass
+
+import jax
+
+from data.vocabulary import Vocabulary
+from experiments.planning.compile import Compiled, compile_step
+from model.kernels import splash_flops
+from train.cohort import Cohort
+from train.cost import step_flops
+from train.mesh import make_mesh
+from train.program import Program
+from train.rates import copies, target_slots
+
+ROWS = 8
+"""Rows of the step whose operations XLA counts: all of them go with the number of rows but those of the optimizer."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One replica's step on one chip, its layers unrolled."""
+
+    analytic: float
+    xla: float
+    """XLA's count."""
+    kernels: float
+    """What XLA does not count: the kernels' products."""
+
+    @property
+    def ratio(self) -> float:
+        """XLA's count, with the kernels', over the analytic one, which leaves out all but matrix products."""
+        return (self.xla + self.kernels) / self.analytic
+
+
+def slots_of(cohort: Cohort, stage: int) -> int:
+    """M of the cohort's step: target slots a row that serve each of its replicas."""
+    configs = [replica.config.masking for replica in cohort.replicas]
+    return target_slots(configs, cohort.config.stages[stage].length)
+
+
+def useful_flops(cohort: Cohort, stage: int) -> float:
+    """Of a step of all replicas, each with the target slots that it needs when it runs alone."""
+    return sum(step_flops(replica.config, stage) for replica in cohort.replicas)
+
+
+def carried_out_flops(cohort: Cohort, stage: int) -> float:
+    """Of a step of all replicas, as they run together: with the most target slots, and with layers computed again."""
+    flops = sum(step_flops(replica.config, stage, slots_of(cohort, stage)) for replica in cohort.replicas)
+    return flops * (4 / 3 if cohort.config.model.remat else 1)
+
+
+def check(cohort: Cohort, stage: int, vocabulary: Vocabulary, device: jax.Device) -> Check:
+    """Has XLA count the operations of the first replica's step in a stage, at ROWS rows.
+
+    Layers are alike but for the last, so those of many are told from the steps of two layers and of three.
+    """
+    layers = cohort.config.model.layers
+    if layers <= 3:
+        return _counted(cohort, stage, vocabulary, device, layers)
+    two, three = (dataclasses.astuple(_counted(cohort, stage, vocabulary, device, count)) for count in (2, 3))
+    return Check(*(less + (layers - 2) * (more - less) for less, more in zip(two, three, strict=True)))
+
+
+def _counted(cohort: Cohort, stage: int, vocabulary: Vocabulary, device: jax.Device, layers: int) -> Check:
+    config = cohort.config
+    masking = [replica.config.masking for replica in cohort.replicas]
+    most = max(masking, key=lambda each: target_slots([each], config.stages[stage].length))
+    config = dataclasses.replace(
+        config,
+        masking=most,
+        model=dataclasses.replace(config.model, layers=layers, scan_layers=False, remat=False),
+        optimizer=dataclasses.replace(config.optimizer, micro_batches=1),
+        stages=(dataclasses.replace(config.stages[stage], batch_size=ROWS),),
+    )
+    alone = Cohort('check', (dataclasses.replace(cohort.replicas[0], config=config),))
+    mesh = make_mesh((1, 1, 1, 1), 1, devices=[device])
+    compiled = compile_step(Program(alone, vocabulary, mesh), 0)
+    assert isinstance(compiled, Compiled), compiled.message  # a few rows of a few layers
+    kernels = 0.0
+    if config.model.attention == 'splash':
+        shape = config.stages[0]
+        kernels = splash_flops(config.model, ROWS * copies(most), shape.length, target_slots([most], shape.length))
+    return Check(step_flops(config, 0), compiled.xla['flops'], kernels)

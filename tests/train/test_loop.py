@@ -1,0 +1,189 @@
+"""The training loop: what it compiles and when, what it waits for, what it traces and how it counts its work."""
+
+import contextlib
+import dataclasses
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from data.errors import UserError
+from tests.train.heldout_case import LetterTokenizer, random_split
+from tests.train.step_case import cohort, config, rows
+from train import chips, loop
+from train.checkpoints import Checkpoints
+from train.config import RunConfig, Stage
+from train.cost import step_flops
+from train.metrics import Metrics, read
+from train.preemption import Preemption
+from train.program import Program
+from train.records import StepRecords
+from train.step import Metrics as StepMetrics
+
+CONFIG = dataclasses.replace(
+    config(steps=6), stages=(Stage(length=12, batch_size=4, steps=4), Stage(length=24, batch_size=2, steps=3))
+)
+
+
+STORE = SimpleNamespace(train=random_split(0, 30), tokenizer=LetterTokenizer())
+
+
+@dataclasses.dataclass
+class Watched:
+    """A program that is compiled once for all tests, and notes what becomes of it."""
+
+    program: Program
+    updates: list
+    state: Any
+    events: list = dataclasses.field(default_factory=list)
+
+    def __getattr__(self, name):
+        return getattr(self.program, name)
+
+    def init(self):
+        return jax.tree.map(jnp.copy, self.state)
+
+    def compile_step(self, stage):
+        self.events.append(('compiled', stage))
+        return partial(self.step, stage)
+
+    def step(self, stage, state, settings, batch):
+        self.events.append(('step', stage))
+        return self.updates[stage](state, settings, batch)
+
+
+@pytest.fixture(scope='module')
+def compiled():
+    program = Program.of(cohort({'a': CONFIG}), STORE.tokenizer.vocabulary)
+    return program, [program.compile_step(stage) for stage in range(2)], program.init()
+
+
+def run(tmp_path, program, profile=(0, 0)):
+    """Trains one replica from its first step to its last."""
+    group = cohort({'a': dataclasses.replace(CONFIG, run=RunConfig(profile=profile))})
+    program.program = dataclasses.replace(program.program, cohort=group)
+    with (
+        Preemption() as preemption,
+        Metrics(tmp_path) as writer,
+        Checkpoints(tmp_path / 'checkpoints', 1) as checkpoints,
+    ):
+        meta = {'replicas': [['a', 0]], 'tokenizer': 'case'}
+        loop.train(program, STORE, checkpoints, writer, preemption, meta, lambda *_: None, tmp_path, log=lambda _: None)
+
+
+def test_every_stage_is_compiled_before_the_first_step(tmp_path, compiled):
+    program = Watched(*compiled)
+    run(tmp_path, program)
+    assert program.events == [('compiled', 0), ('compiled', 1), *[('step', 0)] * 4, *[('step', 1)] * 3]
+
+
+def test_a_stage_that_does_not_fit_is_named_before_the_first_step(tmp_path, compiled):
+    class Full(Watched):
+        def compile_step(self, stage):
+            if stage == 1:
+                raise jax.errors.JaxRuntimeError('RESOURCE_EXHAUSTED: 20.50G exceeds available HBM (15.75G).\nmore')
+            return super().compile_step(stage)
+
+    program = Full(*compiled)
+    with pytest.raises(UserError, match=r'stages.1 \(length 24, batch_size 2\) does not fit.*micro_batches.*15.75G'):
+        run(tmp_path, program)
+    assert program.events == [('compiled', 0)]
+
+
+def test_metrics_are_fetched_one_step_late(tmp_path, compiled, monkeypatch):
+    """Nothing between the dispatch of a step and that of the next waits for either."""
+    events, numbers, get = [], iter(range(100)), jax.device_get
+
+    class Numbered:
+        def __init__(self, metrics):
+            self.metrics, self.number = metrics, next(numbers)
+            events.append(('dispatched', self.number))
+
+    class Late(Watched):
+        def step(self, *arguments):
+            state, metrics = super().step(*arguments)
+            return state, Numbered(metrics)
+
+    def device_get(tree):
+        if isinstance(tree, Numbered):
+            events.append(('fetched', tree.number))
+            return get(tree.metrics)
+        return get(tree)
+
+    monkeypatch.setattr(jax, 'device_get', device_get)
+    run(tmp_path, Late(*compiled))
+    late = [each for step in range(1, 4) for each in (('dispatched', step), ('fetched', step - 1))]
+    assert events[:8] == [('dispatched', 0), *late, ('fetched', 3)]  # at the end of a stage it waits
+
+
+def test_nothing_but_rows_and_settings_goes_to_the_devices(tmp_path, compiled):
+    """Those are put there on purpose; anything else in the loop that would need a copy is refused here."""
+    with contextlib.ExitStack() as guarded:
+
+        class Guarded(Watched):
+            def settings(self, step):
+                if step == 0:  # what comes before the first step may
+                    guarded.enter_context(jax.transfer_guard('disallow'))
+                with jax.transfer_guard('allow'):
+                    return self.program.settings(step)
+
+            def batch(self, *arguments):
+                with jax.transfer_guard('allow'):
+                    return self.program.batch(*arguments)
+
+        program = Guarded(*compiled)
+        run(tmp_path, program)
+    assert program.events.count(('step', 1)) == 3
+
+
+def test_a_trace_holds_the_steps_that_are_asked_for(tmp_path, compiled):
+    run(tmp_path, Watched(*compiled), profile=(2, 5))
+    (file,) = (tmp_path / 'profile').rglob('*.xplane.pb')
+    events = [
+        event
+        for plane in jax.profiler.ProfileData.from_file(str(file)).planes
+        for line in plane.lines
+        for event in line.events
+    ]
+    steps = [int(dict(event.stats)['step_num']) for event in events if event.name == 'train']
+    assert sorted(steps) == [2, 3, 4]
+
+
+def test_a_trace_ends_with_the_run(tmp_path, compiled):
+    run(tmp_path, Watched(*compiled), profile=(6, 100))
+    assert list((tmp_path / 'profile').rglob('*.xplane.pb'))
+
+
+@pytest.mark.parametrize('steps', [(5, 4), (-1, 4)])
+def test_steps_to_trace_are_in_order(steps):
+    with pytest.raises(ValueError, match='run.profile'):
+        RunConfig(profile=steps)
+
+
+@pytest.mark.parametrize('peak', [None, 1e12])
+def test_utilisation_is_the_share_of_the_peak_that_the_model_needs(tmp_path, peak):
+    a, b = (dataclasses.replace(config(rate=rate, steps=4), run=RunConfig(log_every=2)) for rate in (0.15, 0.4))
+    group = cohort({'a': a, 'b': b})
+    ones = np.ones(2, np.float32)
+    with Metrics(tmp_path) as writer:
+        records = StepRecords(group, writer, lambda _: None, peak)
+        for step in range(4):
+            records.add(step, StepMetrics(ones, ones, ones, ones, np.ones(2, bool)), rows((0,), step))
+        records.flush()
+    found = read(tmp_path)
+    assert len(found) == 4
+    for record in found:
+        if peak is None:
+            assert record['mfu'] is None
+        else:
+            per_token = (step_flops(a, 0) + step_flops(b, 0)) / (2 * 8 * 24)
+            assert record['mfu'] == pytest.approx(per_token * record['tokens_per_second'] / peak)
+
+
+def test_a_cpu_has_no_known_peak():
+    assert chips.peak_flops(jax.devices('cpu')[0].device_kind) is None
+    assert chips.peak_flops('TPU v5 lite') == 197e12
