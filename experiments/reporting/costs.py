@@ -1,13 +1,14 @@
 """What the arms cost: counted for each as if it ran alone, and the wall time that they shared."""
 
+from experiments.known_metrics import of_kind
 from experiments.reporting.document import Section, Table
-from experiments.reporting.results import COSTS, Results
+from experiments.reporting.results import Results
 from experiments.reporting.wording import DASH, arm_names, counted_number, duration, listed, quantity
 
 
 def cost_section(results: Results) -> Section:
     """FLOPs, tokens and targets of one replica of each arm, and the wall time of all."""
-    flops, tokens, targets = (results.cost(metric) for metric in COSTS)
+    flops, tokens, targets = (results.cost(metric) for metric in of_kind('cost'))
     base = flops[results.baseline]
     rows = [
         [

@@ -105,18 +105,18 @@ class Program:
 
     def batch(self, rows: TaskBatch, step: int) -> Batch:
         """A step's rows on the devices."""
-        arrays = jax.device_put(tuple(rows[:5]), placed(self.mesh, 'seed', 'batch'))
+        on_devices = jax.device_put(tuple(rows[:5]), placed(self.mesh, 'seed', 'batch'))
         seeds = np.asarray(self.seeds, np.uint32)
-        return Batch(*arrays, *jax.device_put((seeds, np.int32(step)), placed(self.mesh)))
+        return Batch(*on_devices, *jax.device_put((seeds, np.int32(step)), placed(self.mesh)))
 
     def predict(self, params: Any, frozen: Any, features: Features) -> np.ndarray:
         """Outputs for every row or token, float32: [R, N, C] or, for tagging and span, [R, T, C]."""
-        parts_of_rows = self.mesh.shape['data'] * self.mesh.shape['fsdp']
-        batch_size = -(-self.config.evaluation_batch_size // parts_of_rows) * parts_of_rows
+        data = self.mesh.shape['data'] * self.mesh.shape['fsdp']
+        batch_size = -(-self.config.evaluation_batch_size // data) * data
         parts = []  # all batches are dispatched before the first result is waited for
         for rows in evaluation_batches(features, batch_size):
-            arrays = jax.device_put(tuple(rows[:3]), placed(self.mesh, 'batch'))
-            parts.append((rows, self._outputs(params, frozen, arrays)))
+            on_devices = jax.device_put(tuple(rows[:3]), placed(self.mesh, 'batch'))
+            parts.append((rows, self._outputs(params, frozen, on_devices)))
         is_pooled = features.kind in ('classification', 'regression')
         count = len(features) if is_pooled else len(features.tokens_T)
         found_RxNxC = np.zeros((len(self.replicas), count, self.network.labels), np.float32)
