@@ -18,7 +18,7 @@ from experiments import tuning
 from experiments import workdir as workdirs
 from experiments.ablation import Ablation, changed
 from experiments.config_json import to_json
-from experiments.downstream import Downstream
+from experiments.downstream import Downstream, left_out
 from experiments.reporting import write_report
 from experiments.workdir import Workdir
 from train.baselines import baseline_figures
@@ -53,6 +53,7 @@ def run(ablation: Ablation, scale: str, path: Path, seeds: range, grid: tuning.G
         workdir = workdirs.open_workdir(path, ablation, about)
         configs = {arm.name: ablation.config(arm.name) for arm in ablation.arms}
         workdir.check(grid.crossed(configs) if grid else configs)  # before a corpus is prepared for nothing
+        left_out(configs[ablation.baseline].evaluation)
         store = store_for(configs[ablation.baseline].data, log=say)
         configs = {arm: with_vocabulary(config, store) for arm, config in configs.items()}
         study = Study(workdir, store, preemption)

@@ -5,6 +5,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from data.tasks.tfidf import tfidf_scores
 from model import mlm
@@ -28,9 +29,12 @@ def cohort_encoders(cohort: Cohort, params_R: Any, baseline: str) -> Encoders:
     names = [(replica.arm, replica.seed) for replica in cohort.replicas]
     started = [replica.seed for replica in cohort.replicas if replica.arm == baseline]
     if started and params_R is not None:
-        seeds_N = jnp.asarray(started, jnp.uint32)
-        init = jax.jit(jax.vmap(lambda seed: mlm.init(purpose_key(seed, WEIGHTS), config.model)))
-        params_R = jax.tree.map(lambda a, b: jnp.concatenate([a, b]), params_R, init(seeds_N))
+        init = jax.vmap(lambda seed: mlm.init(purpose_key(seed, WEIGHTS), config.model))
+
+        def extended(params_R: Any, seeds_N: jax.Array) -> Any:
+            return jax.tree.map(lambda a, b: jnp.concatenate([a, b]), params_R, init(seeds_N))
+
+        params_R = jax.jit(extended)(params_R, np.asarray(started, np.uint32))
     names += [(RANDOM, seed) for seed in started]
     return Encoders(tuple(names), config.model, params_R, max(stage.length for stage in config.stages))
 

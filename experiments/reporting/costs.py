@@ -44,7 +44,9 @@ def _wall_time(results: Results) -> list[str]:
         text = f'{workdir}: ' if len(results.workdirs) > 1 else ''
         if ends:
             whole, training = (duration(sum(run[part] for run in ends)) for part in ('seconds', 'training'))
-            text += f'Wall time {whole}, of which training {training}, shared by all replicas: it has no split by arm. '
+            tuning = sum(run.get('fine_tuning', 0.0) for run in ends)
+            parts = f'training {training}' + (f' and fine-tuning {duration(tuning)}' if tuning >= 1 else '')
+            text += f'Wall time {whole}, of which {parts}, shared by all replicas: it has no split by arm. '
         text += f'Machine: {listed(list(dict.fromkeys(run["host"] for run in starts)))}.'
         if len(starts) > len(ends):
             cut = counted_number(len(starts) - len(ends), 'start')
