@@ -102,7 +102,8 @@ def test_the_same_command_does_what_is_missing_and_no_more(place, evaluated):
     assert 'task own: other replicas in cut were evaluated on other data: name another --workdir' in said
 
 
-def test_faults_are_found_before_anything_is_trained(refused, here):
+def test_faults_are_found_before_anything_is_trained(refused, here, monkeypatch):
+    monkeypatch.syspath_prepend(here)
     (here / 'tasks.py').write_text('from tiny import *\n' + TASKS)
     said = refused('ablate', 'tasks.py', '--workdir', 'bad', '--evaluation.data-dir', 'nowhere')
     assert said == '--evaluation.data_dir nowhere: no such folder'
