@@ -30,6 +30,7 @@ RULES: dict[str, tuple[str, ...]] = {
     'head_embed': (),
     'heads': ('tensor',),
     'head': (),
+    'label': (),
     'feed_forward': ('tensor',),
     'label': (),
     # Rows and what is stacked.

@@ -13,6 +13,7 @@ from train.config import Config
 from train.masking import Masked, document_ids, mask_rows
 from train.objectives import masked_lm
 from train.optimizer import transformation
+from train.parts import in_parts
 from train.randomness import DROPOUT, WEIGHTS, purpose_key
 from train.settings import Settings
 
@@ -73,8 +74,12 @@ def make_train_step(
         hidden_BxMxD = mlm.encode(
             params, config.model, masked.inputs_BxL, document_ids_BxL, key=key, positions_BxM=masked.positions_BxM
         )
-        logits_BxMxV = mlm.predict(params, config.model, hidden_BxMxD)
-        return masked_lm(logits_BxMxV, masked.labels_BxM, masked.weights_BxM)
+        # What `predict` reads of them.
+        head = {'head': params['head'], 'embeddings': {'token': params['embeddings']['token']}}
+        return in_parts(loss_at, head, hidden_BxMxD, (masked.labels_BxM, masked.weights_BxM))
+
+    def loss_at(params, hidden_BxMxD, labels_BxM, weights_BxM):
+        return masked_lm(mlm.predict(params, config.model, hidden_BxMxD), labels_BxM, weights_BxM)
 
     def train_step(replica, batch: Batch):
         state, settings = replica

@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding
-from jax.sharding import PartitionSpec as P
 
 from data.tasks.buckets import TaskBatch, evaluation_batches, scatter
 from data.tasks.features import Features
@@ -19,8 +18,9 @@ from train.finetuning.network import Network
 from train.finetuning.optimizer import transformation
 from train.finetuning.settings import Settings, settings_at
 from train.finetuning.step import Batch, State, make_train_step
+from train.mesh import make_mesh
 from train.replicas import over_replicas
-from train.sharding import by_replica, by_row, make_mesh
+from train.sharding import placed
 
 
 @dataclass(frozen=True)
@@ -105,18 +105,18 @@ class Program:
 
     def batch(self, rows: TaskBatch, step: int) -> Batch:
         """A step's rows on the devices."""
-        placed = jax.device_put(tuple(rows[:5]), by_row(self.mesh))
+        on_devices = jax.device_put(tuple(rows[:5]), placed(self.mesh, 'seed', 'batch'))
         seeds = np.asarray(self.seeds, np.uint32)
-        return Batch(*placed, *jax.device_put((seeds, np.int32(step)), NamedSharding(self.mesh, P())))
+        return Batch(*on_devices, *jax.device_put((seeds, np.int32(step)), placed(self.mesh)))
 
     def predict(self, params: Any, frozen: Any, features: Features) -> np.ndarray:
         """Outputs for every row or token, float32: [R, N, C] or, for tagging and span, [R, T, C]."""
-        data = self.mesh.shape['data']
+        data = self.mesh.shape['data'] * self.mesh.shape['fsdp']
         batch_size = -(-self.config.evaluation_batch_size // data) * data
         parts = []  # all batches are dispatched before the first result is waited for
         for rows in evaluation_batches(features, batch_size):
-            placed = jax.device_put(tuple(rows[:3]), NamedSharding(self.mesh, P('data')))
-            parts.append((rows, self._outputs(params, frozen, placed)))
+            on_devices = jax.device_put(tuple(rows[:3]), placed(self.mesh, 'batch'))
+            parts.append((rows, self._outputs(params, frozen, on_devices)))
         is_pooled = features.kind in ('classification', 'regression')
         count = len(features) if is_pooled else len(features.tokens_T)
         found_RxNxC = np.zeros((len(self.replicas), count, self.network.labels), np.float32)
@@ -132,13 +132,11 @@ class Program:
             return self.network({**frozen, **params}, *rows)
 
         every = over_replicas(outputs, self.mesh)
-        return jax.jit(
-            lambda params, frozen, rows: every((params, frozen), rows), out_shardings=NamedSharding(self.mesh, P())
-        )
+        return jax.jit(lambda params, frozen, rows: every((params, frozen), rows), out_shardings=placed(self.mesh))
 
     @property
     def _by_replica(self) -> NamedSharding:
-        return by_replica(self.mesh)
+        return placed(self.mesh, 'replica')
 
     @property
     def _seeds_R(self) -> jax.Array:
