@@ -32,7 +32,6 @@ RULES: dict[str, tuple[str, ...]] = {
     'head': (),
     'label': (),
     'feed_forward': ('tensor',),
-    'label': (),
     # Rows and what is stacked.
     'replica': ('arm',),
     'seed': (),
