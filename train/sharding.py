@@ -31,6 +31,7 @@ RULES: dict[str, tuple[str, ...]] = {
     'heads': ('tensor',),
     'head': (),
     'feed_forward': ('tensor',),
+    'label': (),
     # Rows and what is stacked.
     'replica': ('arm',),
     'seed': (),
