@@ -45,19 +45,3 @@ def _keep_freed_memory() -> None:
         # An arena of a thread's own ends at 64 MB and maps what is larger; the main one has no end.
         for option, value in ((arenas, 1), (mmap_threshold, 1 << 30), (trim_threshold, (1 << 31) - 1)):
             mallopt(option, value)
-
-
-def prepare_for_topologies() -> None:
-    """Has JAX compile for TPUs that are not there: on the CPU, without asking around for a TPU, and silently."""
-    settings = {
-        'JAX_PLATFORMS': 'cpu',
-        'ALLOW_MULTIPLE_LIBTPU_LOAD': '1',  # another process may compile too
-        'TPU_SKIP_MDS_QUERY': '1',
-        'TPU_ACCELERATOR_TYPE': 'v5litepod-1',  # of this machine, which has none; any, or libtpu warns
-        'TPU_WORKER_HOSTNAMES': 'localhost',
-        'TPU_LOG_DIR': 'disabled',
-        'TPU_STDERR_LOG_LEVEL': '3',
-        'TPU_MIN_LOG_LEVEL': '3',
-        'TF_CPP_MIN_LOG_LEVEL': '3',
-    }
-    os.environ.update(settings)

@@ -9,7 +9,6 @@ from configs.scales import Scale
 from experiments import cli
 from experiments.ablation import Ablation
 from experiments.config_file import read_command
-from experiments.devices import prepare_for_topologies
 from experiments.planning.slices import chip_of
 from experiments.pretrain import only
 from train.config import Config
@@ -47,8 +46,7 @@ def main(args: list[str]) -> None:
     ablation, flags = read_command(
         args, PlanFlags, 'python -m experiments.plan', __doc__, lambda ablation, flags: flags.narrow(ablation)
     )
-    prepare_for_topologies()
-    from experiments.planning import plans, report  # JAX starts here, told to look for no TPU
+    from experiments.planning import plans, report  # here, since JAX is slow to import
 
     seeds = 1 if flags.arm else flags.seeds or ablation.seeds
     report.show(plans.plans(ablation, seeds, flags.topology, bool(flags.fit)), as_json=bool(flags.json))

@@ -1,14 +1,14 @@
 """What one step of BERT-base costs on a TPU, from our real train step compiled for it, beside a Flax model's."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import jax
-import numpy as np
 
-from data.vocabulary import Vocabulary
-from experiments.benching.traffic import hbm_bytes
-from experiments.topology import topology_devices
+from experiments.planning.hlo import parse
+from experiments.planning.subject import vocabulary_of
+from experiments.planning.topology import slice_of
+from experiments.planning.traffic import hbm_bytes
 from model.config import SIZES, ModelConfig
 from model.flops import forward_flops
 from model.kernels import splash_flops
@@ -72,7 +72,7 @@ def lines(lengths: tuple[int, ...], rates: tuple[float, ...]) -> Iterator[str]:
     Raises:
       UserError: libtpu is not installed.
     """
-    devices = topology_devices(TOPOLOGY)
+    devices = slice_of(TOPOLOGY).devices
     yield (
         f'One step of BERT-base on {TOPOLOGY}, for each of {len(devices)} chips: jax {jax.__version__}, AdamW, '
         f'bfloat16, vocabulary {VOCAB_SIZE:,}, data parallel, dropout 0.1 (of attention with xla alone)'
@@ -89,12 +89,12 @@ def lines(lengths: tuple[int, ...], rates: tuple[float, ...]) -> Iterator[str]:
                 yield _row(BATCH_SIZES[length], length, f'{100 * rate:g}%', attention, *cells)
 
 
-def measure(case: Case, devices: list[jax.Device]) -> Cost:
+def measure(case: Case, devices: Sequence[jax.Device]) -> Cost:
     """Compiles the step for these chips."""
     config = case.config
     (stage,) = config.stages
     mesh = make_mesh((1, -1, 1, 1), 1, (stage.batch_size,), parameter_sizes(config.model), devices)
-    step = Program(Cohort('plan', (Replica('plan', 0, config),)), _vocabulary(), mesh).lower_step(0).compile()
+    step = Program(Cohort('plan', (Replica('plan', 0, config),)), vocabulary_of(config), mesh).lower_step(0).compile()
     memory, cost = step.memory_analysis(), step.cost_analysis()
     flops = cost['flops']
     if case.attention == 'splash':
@@ -103,7 +103,7 @@ def measure(case: Case, devices: list[jax.Device]) -> Cost:
     return Cost(
         memory=memory.argument_size_in_bytes + memory.temp_size_in_bytes,
         accessed=cost['bytes accessed'],
-        hbm=hbm_bytes(step.as_text()),
+        hbm=hbm_bytes(parse(step.as_text())),
         flops=flops,
     )
 
@@ -113,12 +113,6 @@ def analytic_flops(config: Config, chips: int) -> float:
     (stage,) = config.stages
     slots = target_slots([config.masking], stage.length)
     return 3 * forward_flops(config.model, stage.batch_size, stage.length, slots) / chips
-
-
-def _vocabulary() -> Vocabulary:
-    """Five special ids, then ordinary ones, as SentencePiece's here."""
-    ordinary = np.arange(5, VOCAB_SIZE, dtype=np.int32)
-    return Vocabulary(size=VOCAB_SIZE, pad=0, unk=1, cls=2, sep=3, mask=4, ordinary=ordinary, fingerprint='plan')
 
 
 def _cells(cost: Cost, of_analytic: float | None, beside: Cost | None = None) -> list[str]:

@@ -2,6 +2,7 @@
 
 import importlib.util
 import math
+import os
 from dataclasses import dataclass
 
 import jax
@@ -10,6 +11,18 @@ from jax.experimental import topologies
 from data.errors import UserError
 from experiments.planning.slices import chip_of
 from train.chips import Chip
+
+QUIET = {
+    'ALLOW_MULTIPLE_LIBTPU_LOAD': '1',  # another process may compile too
+    'TPU_SKIP_MDS_QUERY': '1',
+    'TPU_ACCELERATOR_TYPE': 'v5litepod-1',  # of this machine, which has none: any will do, and without one it warns
+    'TPU_WORKER_HOSTNAMES': 'localhost',
+    'TPU_LOG_DIR': 'disabled',
+    'TPU_STDERR_LOG_LEVEL': '3',
+    'TPU_MIN_LOG_LEVEL': '3',
+    'TF_CPP_MIN_LOG_LEVEL': '3',
+}
+"""Has libtpu look for no TPU, lock none, and write nothing that a user could not act on."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +36,7 @@ class Slice:
 
 
 def slice_of(name: str) -> Slice:
-    """The slice of that name. `experiments.devices.prepare_for_topologies` comes before the first device of all.
+    """The slice of that name. Where JAX has not started yet, it then starts on the CPU alone.
 
     Raises:
       ValueError: there is no slice of that name.
@@ -34,6 +47,8 @@ def slice_of(name: str) -> Slice:
         raise UserError(
             'compiling for TPUs needs libtpu, which is not installed here: pip install -r requirements-tpu.txt'
         )
+    os.environ.update(QUIET)
+    jax.config.update('jax_platforms', 'cpu')
     options = {'chip_config_name': 'megacore'} if chip.name == 'v4' else {}
     if math.prod(shape) == 1:
         options['chips_per_host_bounds'] = (1, 1, 1)

@@ -1,24 +1,21 @@
 """Floating-point operations of a step: counted analytically, and by XLA as a check."""
 
 import dataclasses
-import math
 from dataclasses import dataclass
 
 import jax
 
 from data.vocabulary import Vocabulary
 from experiments.planning.compile import Compiled, compile_step
-from experiments.planning.hlo import Module
+from model.kernels import splash_flops
 from train.cohort import Cohort
 from train.cost import step_flops
 from train.mesh import make_mesh
 from train.program import Program
-from train.rates import target_slots
+from train.rates import copies, target_slots
 
 ROWS = 8
 """Rows of the step whose operations XLA counts: all of them go with the number of rows but those of the optimizer."""
-KERNELS = {'splash_mha_fwd': 2, 'splash_mha_dkv': 5}
-"""Matrix products of each kernel (the backward one computes the scores again), as large as its scores times K."""
 
 
 @dataclass(frozen=True)
@@ -81,17 +78,8 @@ def _counted(cohort: Cohort, stage: int, vocabulary: Vocabulary, device: jax.Dev
     mesh = make_mesh((1, 1, 1, 1), 1, devices=[device])
     compiled = compile_step(Program(alone, vocabulary, mesh), 0)
     assert isinstance(compiled, Compiled), compiled.message  # a few rows of a few layers
-    return Check(step_flops(config, 0), compiled.xla['flops'], kernel_flops(compiled.module))
-
-
-def kernel_flops(module: Module) -> float:
-    """Operations of the attention kernels in a program: products alone, of the lengths that they are given."""
-    flops = 0.0
-    for computation, each, times in module.runs():
-        products = next((count for name, count in KERNELS.items() if each.name.startswith(name)), 0)
-        if each.opcode != 'custom-call' or not products:
-            continue
-        states = [array for name in each.operands for array in computation.instructions[name].result]
-        query, key = [array for array in states if len(array.shape) >= 4][:2]
-        flops += 2.0 * times * products * key.shape[-2] * math.prod(query.shape)
-    return flops
+    kernels = 0.0
+    if config.model.attention == 'splash':
+        shape = config.stages[0]
+        kernels = splash_flops(config.model, ROWS * copies(most), shape.length, target_slots([most], shape.length))
+    return Check(step_flops(config, 0), compiled.xla['flops'], kernels)

@@ -77,7 +77,7 @@ def test_smoke_compiles_for_v5e():
     assert first['chips'] == 4 and first['mesh'] == {'arm': 1, 'data': 4, 'fsdp': 1, 'tensor': 1}
     (reduced,) = {(each['kind'], *each['axes']) for each in first['collectives']}
     assert reduced == ('all-reduce', 'data')
-    # Gradients of all parameters in float32, of the table of tokens twice: as it is looked up in, and by the head.
+    # Gradients of all parameters, in float32; of the table of tokens twice: looked up in, and used by the head.
     parameters = first['memory']['parameters']
     assert parameters <= sum(each['bytes'] for each in first['collectives']) < 2 * parameters
 

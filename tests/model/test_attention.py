@@ -32,7 +32,12 @@ def documents(length: int) -> np.ndarray:
 def interpreted(monkeypatch):
     """The encoder takes Splash here too, step by step."""
     monkeypatch.setattr(kernels, 'splash', partial(kernels.splash, interpret=True))
-    monkeypatch.setattr(jax.lax, 'platform_dependent', lambda *arrays, tpu, default: tpu(*arrays))
+    chosen = jax.lax.platform_dependent
+
+    def choose(*arrays, tpu=None, **others):
+        return tpu(*arrays) if tpu else chosen(*arrays, **others)
+
+    monkeypatch.setattr(jax.lax, 'platform_dependent', choose)
 
 
 @partial(jax.jit, static_argnums=1, static_argnames='queries')

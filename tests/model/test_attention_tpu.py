@@ -9,7 +9,7 @@ import pytest
 from jax.sharding import AxisType, Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from experiments.topology import topology_devices
+from experiments.planning.topology import slice_of
 from model import mlm
 from model.config import ModelConfig
 from model.layout import laid_out
@@ -22,7 +22,7 @@ CONFIG = dataclasses.replace(CONFIG, attention='splash', attention_dropout=0.0, 
 
 def compiled(config: ModelConfig, shape=(1, 1, 1, 1), rows: int = 4, queries: int | None = None) -> str:
     """The program of a step's gradients for a replica on each group of chips."""
-    chips = topology_devices('v5e:2x2')[: int(np.prod(shape))]
+    chips = slice_of('v5e:2x2').devices[: int(np.prod(shape))]
     mesh = Mesh(np.array(chips).reshape(shape), AXES, axis_types=(AxisType.Auto,) * 4)
 
     def gradients(params, tokens_BxL, documents_BxL):
