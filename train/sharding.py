@@ -32,6 +32,7 @@ RULES: dict[str, tuple[str, ...]] = {
     'head': (),
     'label': (),
     'feed_forward': ('tensor',),
+    'label': (),
     # Rows and what is stacked.
     'replica': ('arm',),
     'seed': (),
