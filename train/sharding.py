@@ -30,7 +30,6 @@ RULES: dict[str, tuple[str, ...]] = {
     'head_embed': (),
     'heads': ('tensor',),
     'head': (),
-    'label': (),
     'feed_forward': ('tensor',),
     'label': (),
     # Rows and what is stacked.
