@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from experiments.reporting.records import read_csv
-from tests.integration.commands import LEAN, TINY
+from tests.integration.commands import LEAN
 from train.metrics import read
 
 TASKS = """
@@ -102,9 +102,9 @@ def test_the_same_command_does_what_is_missing_and_no_more(place, evaluated):
     assert 'task own: other replicas in cut were evaluated on other data: name another --workdir' in said
 
 
-def test_faults_are_found_before_anything_is_trained(refused, here):
-    tiny = TINY.replace('def config(', 'def plain(')
-    (here / 'tasks.py').write_text(tiny + TASKS.replace("__import__('tiny').config(scale)", 'plain(scale)'))
+def test_faults_are_found_before_anything_is_trained(refused, here, monkeypatch):
+    monkeypatch.syspath_prepend(here)
+    (here / 'tasks.py').write_text('from tiny import *\n' + TASKS)
     said = refused('ablate', 'tasks.py', '--workdir', 'bad', '--evaluation.data-dir', 'nowhere')
     assert said == '--evaluation.data_dir nowhere: no such folder'
     (here / 'empty').mkdir()

@@ -19,7 +19,7 @@ MODEL = ModelConfig(
     layers=2, width=16, heads=2, feed_forward=32, vocab_size=SIZE, max_length=40, dropout=0.1, attention_dropout=0.1
 )
 CONFIG = FinetuneConfig(
-    batch_size=4, learning_rate=3e-3, epochs=2, max_length=40, evaluation_batch_size=4, run=RunConfig(mesh=(1, 1))
+    batch_size=4, learning_rate=3e-3, epochs=2, max_length=40, evaluation_batch_size=4, run=RunConfig(mesh=(1, 1, 1, 1))
 )
 LABELS = {'classification': 3, 'regression': 1, 'tagging': 3, 'span': 2}
 

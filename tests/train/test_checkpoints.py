@@ -253,6 +253,18 @@ def test_another_state_is_refused_by_the_leaf_that_differs(tmp_path, change, mes
     assert '\n' not in str(refusal.value) and str(tmp_path / '2') in str(refusal.value)
 
 
+def test_one_step_can_be_asked_for_and_the_newest_meta_read_without_arrays(tmp_path):
+    assert Checkpoints(tmp_path).newest_meta() is None and Checkpoints(tmp_path).steps() == []
+    save_steps(tmp_path, 1, 2, 10)
+    assert Checkpoints(tmp_path).steps() == [1, 2, 10]
+    step, _, meta = Checkpoints(tmp_path).restore(abstract(make_state()), only=2)
+    newest = Checkpoints(tmp_path).newest_meta()
+    assert step == 2 and meta != newest == Checkpoints(tmp_path).restore(abstract(make_state()))[2]
+    assert Checkpoints(tmp_path).restore(abstract(make_state()), only=3) is None
+    shutil.rmtree(tmp_path / '10' / 'meta')
+    assert Checkpoints(tmp_path).newest_meta() == meta
+
+
 def test_what_a_checkpoint_did_not_cause_is_not_taken_for_an_incomplete_one(tmp_path, monkeypatch):
     save_steps(tmp_path, 1, 2)
 

@@ -145,18 +145,19 @@ def test_an_imported_pooler_is_where_the_head_starts():
     assert set(state.params['head']) == {'output'}
 
 
-def test_outputs_do_not_depend_on_who_shares_the_batch_or_on_padding():
-    program = case.program('span')
-    state, frozen = program.init()
+def test_outputs_do_not_depend_on_batch_size_or_padding():
     features = case.features('span', 9, longest=20)
-    found = program.predict(state.params, frozen, features)
-    assert found.shape == (1, len(features.tokens_T), 2)
-    for row in range(9):
+    found = []
+    for size in (1, 3, 8, 9, 10):
+        program = case.program('span', points=(dataclasses.replace(case.CONFIG, evaluation_batch_size=size),))
+        state, frozen = program.init()
+        found.append(program.predict(state.params, frozen, features))
+    for other in found[1:]:
+        np.testing.assert_allclose(other, found[0], atol=1e-6)
+    assert found[0].shape == (1, len(features.tokens_T), 2)
+    params = jax.tree.map(lambda leaf: leaf[0], state.params)
+    for row in range(3):
         inside = slice(features.offsets[row], features.offsets[row + 1])
         tokens = features.tokens_T[None, inside]
-        expected = program.network(
-            jax.tree.map(lambda leaf: leaf[0], state.params), tokens, np.ones_like(tokens), np.zeros_like(tokens)
-        )
-        np.testing.assert_allclose(found[0, inside], expected[0], atol=1e-5)
-        if row == 2:
-            break
+        expected = program.network(params, tokens, np.ones_like(tokens), np.zeros_like(tokens))
+        np.testing.assert_allclose(found[0][0, inside], expected[0], atol=1e-5)

@@ -18,9 +18,9 @@ from train.finetuning.network import Network
 from train.finetuning.optimizer import transformation
 from train.finetuning.settings import Settings, settings_at
 from train.finetuning.step import Batch, State, make_train_step
-from train.mesh import make_mesh
+from train.mesh import make_mesh, parameter_sizes
 from train.replicas import over_replicas
-from train.sharding import placed
+from train.sharding import placed, put
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,10 @@ class Replica:
 
 @dataclass(frozen=True)
 class Program:
-    """Replicas that are fine-tuned together. Every leaf of a state leads with the replica axis R."""
+    """Replicas that are fine-tuned together. Every leaf of a state leads with the replica axis R.
+
+    A replica's parameters are whole on each of its devices, which divide the rows.
+    """
 
     network: Network
     encoders: Encoders
@@ -52,7 +55,8 @@ class Program:
         if len({structure(replica.config) for replica in replicas}) != 1:
             raise ValueError('replicas of one program may differ in traced numbers alone')
         config = replicas[0].config
-        return cls(network, encoders, replicas, make_mesh(config.run.mesh, len(replicas), (config.batch_size,)))
+        sizes = parameter_sizes(network.model)
+        return cls(network, encoders, replicas, make_mesh(config.run.mesh, len(replicas), (config.batch_size,), sizes))
 
     @property
     def config(self) -> FinetuneConfig:
@@ -101,22 +105,21 @@ class Program:
     def settings(self, step: int, steps: int) -> Settings:
         """What differs between the replicas at a step, each leaf [R], on the devices."""
         each = [settings_at(replica.config, replica.ft_seed, step, steps) for replica in self.replicas]
-        return jax.device_put(Settings(*(np.stack(leaf) for leaf in zip(*each, strict=True))), self._by_replica)
+        return put(Settings(*(np.stack(leaf) for leaf in zip(*each, strict=True))), self._by_replica)
 
     def batch(self, rows: TaskBatch, step: int) -> Batch:
         """A step's rows on the devices."""
-        on_devices = jax.device_put(tuple(rows[:5]), placed(self.mesh, 'seed', 'batch'))
-        seeds = np.asarray(self.seeds, np.uint32)
-        return Batch(*on_devices, *jax.device_put((seeds, np.int32(step)), placed(self.mesh)))
+        by_row = put(tuple(rows[:5]), placed(self.mesh, 'seed', 'batch'))
+        return Batch(*by_row, *put((np.asarray(self.seeds, np.uint32), np.int32(step)), placed(self.mesh)))
 
     def predict(self, params: Any, frozen: Any, features: Features) -> np.ndarray:
         """Outputs for every row or token, float32: [R, N, C] or, for tagging and span, [R, T, C]."""
-        data = self.mesh.shape['data'] * self.mesh.shape['fsdp']
-        batch_size = -(-self.config.evaluation_batch_size // data) * data
+        cut = self.mesh.shape['data'] * self.mesh.shape['fsdp']
+        batch_size = -(-self.config.evaluation_batch_size // cut) * cut
         parts = []  # all batches are dispatched before the first result is waited for
         for rows in evaluation_batches(features, batch_size):
-            on_devices = jax.device_put(tuple(rows[:3]), placed(self.mesh, 'batch'))
-            parts.append((rows, self._outputs(params, frozen, on_devices)))
+            by_row = put(tuple(rows[:3]), placed(self.mesh, 'batch'))
+            parts.append((rows, self._outputs(params, frozen, by_row)))
         is_pooled = features.kind in ('classification', 'regression')
         count = len(features) if is_pooled else len(features.tokens_T)
         found_RxNxC = np.zeros((len(self.replicas), count, self.network.labels), np.float32)
