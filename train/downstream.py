@@ -34,7 +34,10 @@ def cohort_encoders(cohort: Cohort, params_R: Any, baseline: str) -> Encoders:
         def extended(params_R: Any, seeds_N: jax.Array) -> Any:
             return jax.tree.map(lambda a, b: jnp.concatenate([a, b]), params_R, init(seeds_N))
 
-        params_R = jax.jit(extended)(params_R, np.asarray(started, np.uint32))
+        seeds_N = np.asarray(started, np.uint32)
+        # It runs once: see `train.program.Program.init`.
+        compiled = jax.jit(extended).lower(params_R, seeds_N).compile({'xla_backend_optimization_level': 0})
+        params_R = compiled(params_R, seeds_N)
     names += [(RANDOM, seed) for seed in started]
     return Encoders(tuple(names), config.model, params_R, max(stage.length for stage in config.stages))
 
