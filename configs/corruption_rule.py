@@ -5,14 +5,16 @@ Source: Devlin et al. 2019, Table 8 (base). Rules at 40% are in corruption_rule_
 Command: python -m experiments.ablate configs/corruption_rule.py --scale cpu --workdir runs/corruption_rule
 Cost: 6 arms; at paper scale 42.6 billion tokens a replica.
 
-What counts is the probe of frozen features, where the corpus has labels for it. Losses are measured under [MASK] alone,
-which the two arms without it never saw: theirs say nothing about what these arms learned. Not as published: as in
-bert_base.
+What counts is the probe of frozen features, where the corpus has labels for it. The table's own columns need its data:
+with --evaluation.data_dir DIR, MNLI is read from DIR/MNLI (GLUE's files) and NER from DIR/conll2003 (CoNLL-2003's).
+Losses are measured under [MASK] alone, which the two arms without it never saw: theirs say nothing about what these
+arms learned. Not as published: as in bert_base; a linear classifier on frozen features for an LSTM.
 """
 
 from configs import scales
 from configs.published import table
-from experiments.ablation import Ablation, Arm
+from experiments.ablation import Ablation, Arm, changed
+from train.config import TaskEvaluation
 
 MIXED = (0.8, 0.1, 0.1)
 
@@ -22,12 +24,21 @@ def rule_arm(name: str, rate: float, rule: tuple[float, float, float]) -> Arm:
     return Arm(name, {'masking.corruption_rate': rate, 'masking.rule': rule})
 
 
+def tasks(scale: str, layers: int) -> tuple[TaskEvaluation, ...]:
+    """The three columns of Table 8; frozen features are of the last 4 layers (Section 5.3)."""
+    return (
+        scales.task(scale, 'mnli', 'MNLI', 'MNLI'),
+        scales.task(scale, 'tagging', 'NER fine-tuned', 'conll2003'),
+        scales.task(scale, 'tagging', 'NER frozen features', 'conll2003', features=min(4, layers), learning_rate=1e-3),
+    )
+
+
 def config(scale: str) -> Ablation:
     base = scales.scale(scale)
     return Ablation(
         name='corruption_rule',
         claim='Fine-tuning is robust to the corruption rule, frozen features less so (Devlin et al. 2019, Table 8).',
-        base=base,
+        base=changed(base, {'evaluation.tasks': tasks(scale, base.model.layers)}),
         arms=(
             rule_arm('80 mask 10 random 10 keep', 0.15, MIXED),
             rule_arm('all mask', 0.15, (1.0, 0.0, 0.0)),

@@ -7,6 +7,9 @@ README of princeton-nlp/DinkyTrain. Figures of Table 2 are second-hand, from not
 Command: python -m experiments.ablate configs/masking_rate.py --scale cpu --workdir runs/masking_rate
 Cost: 3 arms; at paper scale 16.9 billion tokens a replica. At cpu scale 4 minutes on 2 cores (README).
 
+Each replica is fine-tuned too: to tell which century's message a paragraph comes from, of messages held out of
+pretraining; at paper scale on GLUE, where --evaluation.data_dir names a folder with its files.
+
 At paper scale this is the efficient recipe (after Izsak et al. 2021): large, pre-LN, all [MASK], 23,000 steps at length
 128, then the further 2,300 at 512 with a schedule of their own. Not as published: SentencePiece with 32,000 pieces for
 GPT-2's 50,000, Wikipedia without books, bfloat16 for float16, no dropout of attention weights (Splash, the TPU's
@@ -17,7 +20,10 @@ from configs import scales
 from configs.published import table
 from experiments.ablation import Ablation, Arm, changed
 from model.config import SIZES
-from train.config import Config, Stage
+from train.config import Config, Stage, TaskEvaluation
+
+GLUE = {'mnli': 'MNLI', 'qnli': 'QNLI', 'qqp': 'QQP', 'sst2': 'SST-2'}
+"""Task -> its column in the paper's table, and its folder in GLUE's own files."""
 
 
 def recipe(scale: str) -> Config:
@@ -51,11 +57,18 @@ def glue_recipe(scale: str) -> Config:
     return changed(base, {'stages': base.stages[:1]}) if scale == 'paper' else base
 
 
+def tasks(scale: str) -> tuple[TaskEvaluation, ...]:
+    """A task from the embedded corpus, or at paper scale those of the paper's table."""
+    if scale == 'paper':
+        return tuple(scales.task(scale, name, title, title) for name, title in GLUE.items())
+    return (scales.task(scale, 'corpus:century', 'century'),)
+
+
 def config(scale: str) -> Ablation:
     return Ablation(
         name='masking_rate',
         claim='A large model trained at 40% masking is as good as one trained at 15%, or better (Wettig et al. 2023).',
-        base=recipe(scale),
+        base=changed(recipe(scale), {'evaluation.tasks': tasks(scale)}),
         arms=(
             Arm('15%', {'masking.corruption_rate': 0.15}),
             Arm('30%', {'masking.corruption_rate': 0.30}),

@@ -9,16 +9,40 @@ Every scale keeps BERT's curriculum (Devlin et al. 2019, Appendix A.2): nine ten
 tenth on rows several times as long, under one learning-rate schedule.
 """
 
+import dataclasses
 from collections.abc import Callable
 from typing import Literal
 
 from data.config import DataConfig
+from data.tasks.config import TaskConfig
 from model.config import SIZES, ModelConfig
-from train.config import Config, EvaluationConfig, OptimizerConfig, RunConfig, Stage
+from train.config import Config, EvaluationConfig, OptimizerConfig, RunConfig, Stage, TaskEvaluation
+from train.finetuning.recipe import Recipe
 
 Scale = Literal['smoke', 'cpu', 'overnight', 'paper']
 SEEDS: dict[Scale, int] = {'smoke': 2, 'cpu': 3, 'overnight': 3, 'paper': 3}
 """Seeds an arm. An ablation's test needs two; three give its intervals a finite width that one can use."""
+
+FINETUNING: dict[Scale, Recipe] = {
+    'smoke': Recipe(learning_rate=1e-3, epochs=1, train_rows=64, max_length=32, seeds=2),
+    'cpu': Recipe(learning_rate=1e-3, epochs=3, max_length=64, seeds=2),
+    'overnight': Recipe(learning_rate=5e-4, epochs=3, seeds=3),
+    # One point of BERT's grid (Devlin et al. 2019, Appendix A.3).
+    'paper': Recipe(batch_size=32, learning_rate=3e-5, epochs=3, seeds=3),
+}
+"""How each replica is fine-tuned on a downstream task: small encoders learn at higher rates."""
+
+
+def task(scale: Scale, name: str, title: str, folder: str = '', **changes) -> TaskEvaluation:
+    """A downstream task as a scale fine-tunes it.
+
+    Args:
+      title: what the report calls it: that of a published table, where there is one.
+      folder: where its files lie in evaluation.data_dir.
+      changes: to the scale's recipe.
+    """
+    recipe = dataclasses.replace(FINETUNING[scale], **changes)
+    return TaskEvaluation(TaskConfig(task=name, data_dir=folder), title, recipe)
 
 
 def scale(name: str) -> Config:

@@ -30,6 +30,11 @@ def main(args: list[str]) -> None:
         )
     grid = Grid.parse(flags.grid) if flags.grid else None
     if grid:
+        if ablation.primary_task:
+            raise cli.UserError(
+                f'--grid chooses by the primary measure, and {ablation.primary_task} is scored on what is reported: '
+                'tune with a config that has another primary'
+            )
         grid.crossed({arm.name: ablation.config(arm.name) for arm in ablation.arms})  # refuses what cannot be
     prepare(flags.config.run, replicas=len(ablation.arms) * len(seeds))
     from experiments import study  # JAX starts here, after its devices are known

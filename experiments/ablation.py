@@ -6,7 +6,8 @@ from functools import partial
 from typing import Any, Literal
 
 from experiments.field_types import check_fields
-from train.cohort import CONTROL
+from experiments.known_metrics import METRICS, known, of_kind
+from train.cohort import CONTROL, REFERENCES
 from train.config import Config
 
 
@@ -48,6 +49,8 @@ class Ablation:
     """Metric whose differences are corrected for multiple comparisons; losses at primary_rate."""
     primary_rate: float = 0.15
     """Evaluation rate of a primary metric that has one."""
+    primary_task: str | None = None
+    """Of evaluation.tasks, the one that the primary metric is measured on."""
     comparison: Literal['paired', 'welch'] = 'paired'
     """Which test counts for the primary metric."""
     all_pairs: bool = False
@@ -62,12 +65,14 @@ class Ablation:
         if len(set(names)) != len(names) or not names:
             raise ValueError(f'arms {names}: give at least one, each with a name of its own')
         for name in names:
-            if not name.strip() or not name.isprintable() or name.endswith(CONTROL):
-                raise ValueError(f'arm {name!r}: use a name of one line that does not end in {CONTROL!r}')
+            if not name.strip() or not name.isprintable() or name.endswith(CONTROL) or name in REFERENCES:
+                others = ' and is none of ' + ', '.join(REFERENCES)
+                raise ValueError(f'arm {name!r}: use a name of one line that does not end in {CONTROL!r}{others}')
         if self.baseline not in names:
             raise ValueError(f'baseline {self.baseline!r} is not an arm; the arms are {", ".join(names)}')
         if self.seeds < 1:
             raise ValueError(f'seeds is {self.seeds}: use 1 or more')
+        self._check_primary()
         same: dict[Config, str] = {}
         for name in names:
             base, here = self.config(self.baseline), self.config(name)
@@ -80,7 +85,7 @@ class Ablation:
             if other:
                 raise ValueError(f'arm {name!r} changes {other[0]}: arms read one corpus and are evaluated alike')
             rates = self.config(name).evaluation.rates
-            if self.primary in ('loss', 'accuracy') and self.primary_rate not in rates:
+            if self.primary_task is None and known(self.primary).kind == 'common' and self.primary_rate not in rates:
                 raise ValueError(
                     f'primary_rate {self.primary_rate:g} is none of evaluation.rates {rates}: arm {name!r} would have '
                     f'no {self.primary} to compare'
@@ -91,6 +96,18 @@ class Ablation:
                 given = [f'--{path}' for path in self.overrides if any(map(partial(_overlap, path), changes))]
                 left = ', '.join(given) or 'their changes'
                 raise ValueError(f'arms {twin!r} and {name!r} are the same run: {left} leave no difference')
+
+    def _check_primary(self) -> None:
+        can_be = [name for name, metric in of_kind('common', 'whole', 'task').items()]
+        if self.primary not in can_be:
+            why = 'is measured at each arm’s own rate' if self.primary in METRICS else 'is no metric'
+            raise ValueError(f'primary {self.primary!r} {why}: use {", ".join(can_be)}')
+        tasks = [evaluation.title for evaluation in self.base.evaluation.tasks]
+        if self.primary_task is not None and self.primary_task not in tasks:
+            has = f'they are {", ".join(tasks)}' if tasks else 'there are none'
+            raise ValueError(f'primary_task {self.primary_task!r} is not among evaluation.tasks; {has}')
+        if self.primary_task is None and known(self.primary).kind == 'task':
+            raise ValueError(f'primary {self.primary!r} is measured on a task: name it as primary_task')
 
     def arm(self, name: str) -> Arm:
         for arm in self.arms:

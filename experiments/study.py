@@ -18,6 +18,7 @@ from experiments import tuning
 from experiments import workdir as workdirs
 from experiments.ablation import Ablation, changed
 from experiments.config_json import to_json
+from experiments.downstream import Downstream, left_out
 from experiments.reporting import write_report
 from experiments.workdir import Workdir
 from train.baselines import baseline_figures
@@ -52,9 +53,11 @@ def run(ablation: Ablation, scale: str, path: Path, seeds: range, grid: tuning.G
         workdir = workdirs.open_workdir(path, ablation, about)
         configs = {arm.name: ablation.config(arm.name) for arm in ablation.arms}
         workdir.check(grid.crossed(configs) if grid else configs)  # before a corpus is prepared for nothing
+        left_out(configs[ablation.baseline].evaluation)
         store = store_for(configs[ablation.baseline].data, log=say)
         configs = {arm: with_vocabulary(config, store) for arm, config in configs.items()}
         study = Study(workdir, store, preemption)
+        downstream = Downstream(path, configs[ablation.baseline], store.tokenizer, ablation.baseline, say)
         if grid:
             crossed = grid.crossed(configs)
             study.carry_out([Replica(arm, tuning.SEED, config) for arm, config in crossed.items()])
@@ -63,7 +66,7 @@ def run(ablation: Ablation, scale: str, path: Path, seeds: range, grid: tuning.G
             say(f'best {grid.field}: ' + ', '.join(f'{arm} {value:g}' for arm, value in chosen.items()))
             configs = {arm: changed(config, {grid.field: chosen[arm]}) for arm, config in configs.items()}
         workdir.record['ablation']['arms'] |= {arm.name: to_json(arm.changes) for arm in ablation.arms}
-        study.carry_out([Replica(arm, seed, config) for seed in seeds for arm, config in configs.items()])
+        study.carry_out([Replica(arm, seed, config) for seed in seeds for arm, config in configs.items()], downstream)
     table = write_report([path], path)
     if failures := [record['failure'] for record in read(path) if record.get('failure')]:
         say(table)
@@ -101,19 +104,27 @@ class Study:
         self._store = store
         self._preemption = preemption
 
-    def carry_out(self, replicas: list[Replica]) -> None:
-        """Trains and evaluates those of the replicas that are not finished yet, with their cohorts."""
+    def carry_out(self, replicas: list[Replica], downstream: Downstream | None = None) -> None:
+        """Trains and evaluates those of the replicas that are not finished yet, with their cohorts.
+
+        Args:
+          downstream: the tasks that they are fine-tuned on; None: on none.
+        """
         self.workdir.add({replica.arm: replica.config for replica in replicas})
         run = replicas[0].config.run
         self.workdir.plan(replicas, side_by_side(run.mesh, jax.device_count()))
         wanted = {(replica.arm, replica.seed) for replica in replicas}
         records = read(self.workdir.path)
         finished = {record['cohort'] for record in records if record['kind'] == 'finished'}
-        programs = [
-            self._program(cohort)
+        cohorts = [
+            cohort
             for cohort in self.workdir.cohorts
-            if cohort.name not in finished and wanted & {(replica.arm, replica.seed) for replica in cohort.replicas}
+            if wanted & {(replica.arm, replica.seed) for replica in cohort.replicas}
+            and (cohort.name not in finished or (downstream and downstream.missing(cohort)))
         ]
+        programs = [self._program(cohort) for cohort in cohorts]
+        for cohort in cohorts if downstream else []:
+            downstream.prepare(cohort)
         self.workdir.keep(self._store.tokenizer, self._store.manifest['text']['sha256'])
         self.workdir.save()
         with Metrics(self.workdir.path, tensorboard=run.tensorboard) as writer:
@@ -124,7 +135,7 @@ class Study:
             for program in programs:
                 self._stop_if_asked()
                 try:
-                    self._train(program, writer)
+                    self._carry_out(program, writer, program.cohort.name in finished, downstream)
                 except AllFailed as failed:  # the other cohorts go on
                     writer.write({'kind': 'finished', 'cohort': program.cohort.name, 'failure': str(failed)})
 
@@ -142,7 +153,8 @@ class Study:
         except ValueError as error:
             raise UserError(str(error)) from None
 
-    def _train(self, program: Program, writer: Metrics) -> None:
+    def _carry_out(self, program: Program, writer: Metrics, finished: bool, downstream: Downstream | None) -> None:
+        """Whatever of a cohort is still to do: its training, its evaluation, its downstream tasks."""
         cohort = program.cohort
         began = time.monotonic()
         about = {'kind': 'run', 'cohort': cohort.name}
@@ -150,31 +162,53 @@ class Study:
         writer.write({**about, 'event': 'start', 'host': host, 'versions': versions()})
         folder = self.workdir.path / 'checkpoints' / cohort.name
         with Checkpoints(folder, cohort.config.run.keep_checkpoints, log=say) as checkpoints:
-            state = train(
-                program,
-                self._store,
-                checkpoints,
-                writer,
-                self._preemption,
-                meta={
-                    'replicas': [[replica.arm, replica.seed] for replica in cohort.replicas],
-                    'configs': {replica.arm: to_json(replica.config) for replica in cohort.replicas},
-                    'tokenizer': self._store.tokenizer.vocabulary.fingerprint,
-                    'text': self._store.manifest['text']['sha256'],
-                    'versions': versions(),
-                },
-                curve=self._curve(program, writer),
-                workdir=self.workdir.path,
-                log=say,
-            )
-            self._stop_if_asked()
-            trained = time.monotonic()
+            restored = checkpoints.restore(program.abstract_state()) if finished else None
+            if restored and restored[0] == cohort.config.steps:
+                state = restored[1]
+            else:
+                state = self._train(program, checkpoints, writer)
+                finished = False
+        self._stop_if_asked()
+        trained = time.monotonic()
+        if not finished:
             records, remarks = final_records(program, self._store, state)
-        for remark in remarks:
-            say(remark)
-        writer.write(*records, {'kind': 'finished', 'cohort': cohort.name})
-        writer.write({**about, 'event': 'end', 'training': trained - began, 'seconds': time.monotonic() - began})
-        say(f'cohort {cohort.name}: evaluated in {time.monotonic() - trained:.0f} s')
+            for remark in remarks:
+                say(remark)
+            writer.write(*records, {'kind': 'finished', 'cohort': cohort.name})
+            say(f'cohort {cohort.name}: evaluated in {time.monotonic() - trained:.0f} s')
+        evaluated = time.monotonic()
+        if downstream:
+            params_R, step_R = state.params, state.step.tolist()
+            del state, restored  # the optimizer's moments are not needed any more
+            failed = {
+                (replica.arm, replica.seed)
+                for replica, step in zip(cohort.replicas, step_R, strict=True)
+                if step < cohort.config.steps
+            }
+            downstream.evaluate(cohort, params_R, failed, writer, self._preemption)
+        ended = time.monotonic()
+        seconds = {'training': trained - began, 'fine_tuning': ended - evaluated, 'seconds': ended - began}
+        writer.write({**about, 'event': 'end', **seconds})
+
+    def _train(self, program: Program, checkpoints: Checkpoints, writer: Metrics) -> State:
+        cohort = program.cohort
+        return train(
+            program,
+            self._store,
+            checkpoints,
+            writer,
+            self._preemption,
+            meta={
+                'replicas': [[replica.arm, replica.seed] for replica in cohort.replicas],
+                'configs': {replica.arm: to_json(replica.config) for replica in cohort.replicas},
+                'tokenizer': self._store.tokenizer.vocabulary.fingerprint,
+                'text': self._store.manifest['text']['sha256'],
+                'versions': versions(),
+            },
+            curve=self._curve(program, writer),
+            workdir=self.workdir.path,
+            log=say,
+        )
 
     def _curve(self, program: Program, writer: Metrics):
         """Writes a point of each replica's learning curve, at the last stage's length."""

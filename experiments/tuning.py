@@ -6,13 +6,13 @@ from typing import Any
 
 from data.errors import UserError
 from experiments.ablation import Ablation, changed
+from experiments.known_metrics import known
 from train.config import Config
 
 SEED = 1_000_000
 """The tuning seed: no table has so many seeds."""
 NOT_CROSSED = ('data.', 'run.', 'evaluation.', 'model.vocab_size', 'masking.noise', 'optimizer.micro_batches')
 """All runs of an ablation read one store and are measured alike; the last two change results by chance alone."""
-HIGHER_IS_BETTER = ('accuracy', 'own_accuracy', 'probe', 'likelihood')
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Grid:
             if scored and record['arm'] in names and record['eval_rate'] in (None, ablation.primary_rate):
                 arm, value = names[record['arm']]
                 scores[arm][f'{value:g}'] = record['value']
-        sign = -1 if ablation.primary in HIGHER_IS_BETTER else 1
+        sign = -1 if known(ablation.primary).higher_is_better else 1
         best = {}
         for arm in arms:
             if not scores[arm]:

@@ -16,9 +16,9 @@ from experiments.config_json import from_json, to_json
 from train.cohort import Cohort, Replica, cohorts, control
 from train.config import Config
 
-MAY_DIFFER = ('run.', 'optimizer.micro_batches', 'data.store', 'evaluation.batch_size')
-"""Fields that change no result but by rounding (and micro-batches dropout's noise)."""
-COMPARISON = ('name', 'claim', 'baseline', 'primary', 'primary_rate', 'comparison', 'all_pairs')
+MAY_DIFFER = ('run.', 'optimizer.micro_batches', 'data.store', 'evaluation.batch_size', 'evaluation.data_dir')
+"""Fields that change no result but by rounding (micro-batches dropout's noise); tasks are compared by their data."""
+COMPARISON = ('name', 'claim', 'baseline', 'primary', 'primary_rate', 'primary_task', 'comparison', 'all_pairs')
 """What an ablation fixes beforehand."""
 TOKENIZER = 'tokenizer'
 """Folder of a workdir that holds its tokenizer."""

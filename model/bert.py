@@ -55,7 +55,7 @@ class Embeddings(nn.Module):
                 raise ValueError(f'rows of {length} tokens, but model.max_length is {config.max_length}')
             position_LxD = Table(config.max_length, config.width, 'position', name='position')()[:length]
             hidden_BxLxD += position_LxD[None]
-        hidden_BxLxD = LayerNorm(config.norm_epsilon, name='norm')(hidden_BxLxD).astype(config.dtype)
+        hidden_BxLxD = LayerNorm(config.norm_epsilon, name='norm')(hidden_BxLxD.astype(config.dtype))
         return _dropped(named(hidden_BxLxD, 'batch', 'length', 'width'), config.dropout, key)
 
 

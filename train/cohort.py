@@ -8,6 +8,9 @@ from train.rates import copies
 
 CONTROL = ' (A/A)'
 """Ends the name of an arm that differs from the one before it in masks alone."""
+MAJORITY, TFIDF, RANDOM = 'majority class', 'TF-IDF', 'random initialisation'
+REFERENCES = (MAJORITY, TFIDF, RANDOM)
+"""In the place of an arm: what is measured of downstream tasks without pretraining."""
 
 
 @dataclass(frozen=True)

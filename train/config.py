@@ -4,7 +4,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from data.config import DataConfig
+from data.tasks.config import TaskConfig
 from model.config import ModelConfig
+from train.finetuning.recipe import Recipe
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,34 @@ class Stage:
 
 
 @dataclass(frozen=True)
+class TaskEvaluation:
+    """A downstream task on which every replica is fine-tuned once it is pretrained."""
+
+    task: TaskConfig = field(default_factory=TaskConfig)
+    """Its data_dir is looked for in evaluation.data_dir."""
+    name: str = ''
+    """What reports call it, where one task is evaluated in two ways (empty: as the task)."""
+    recipe: Recipe = field(default_factory=Recipe)
+    grid: Literal['', 'bert', 'roberta', 'electra'] = ''
+    """Try the hyperparameters of a paper in place of the recipe's, and take what is best for each arm."""
+
+    @property
+    def title(self) -> str:
+        return self.name or self.task.task
+
+    @property
+    def needs_files(self) -> bool:
+        """Whether there is nothing to evaluate without evaluation.data_dir."""
+        return not self.task.task.startswith(('corpus:', 'tfds:'))
+
+    def __post_init__(self):
+        if not self.task.task:
+            raise ValueError('evaluation.tasks: an entry names no task')
+        if self.recipe.select_on != 'train':
+            raise ValueError(f'evaluation.tasks {self.title}: select_on is train, as dev is what is reported')
+
+
+@dataclass(frozen=True)
 class EvaluationConfig:
     """What is measured on held-out text."""
 
@@ -144,6 +174,10 @@ class EvaluationConfig:
     """Held-out paragraphs for the frozen-feature probe (0: none). Needs a corpus with labels."""
     examples: int = 4
     """Held-out sentences shown with each arm's guesses."""
+    tasks: tuple[TaskEvaluation, ...] = ()
+    """Downstream tasks, on each of which every replica is fine-tuned with several seeds."""
+    data_dir: str = ''
+    """Folder with the files of those tasks. What is not there is left out, and the report says so."""
 
     def __post_init__(self):
         if not self.rates or not all(0 < rate <= 1 for rate in self.rates) or len(set(self.rates)) < len(self.rates):
@@ -153,6 +187,9 @@ class EvaluationConfig:
                 raise ValueError(f'evaluation.{name} is {getattr(self, name)}: use 0 or more')
         if self.batch_size < 1 or (self.curve_every and not self.curve_rows):
             raise ValueError('evaluation.batch_size and evaluation.curve_rows must be 1 or more')
+        titles = [evaluation.title for evaluation in self.tasks]
+        if len(set(titles)) < len(titles):
+            raise ValueError(f'evaluation.tasks {", ".join(titles)}: give each a name of its own')
 
 
 @dataclass(frozen=True)

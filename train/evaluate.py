@@ -24,6 +24,10 @@ SEED = 2**32 - 1
 """Seed of all evaluation masks: a constant, so that they are the same for every arm and seed."""
 
 
+UNIT = {'loss': 1.0, 'correct': 100.0}
+"""Of figures made of each of `Scores`: nats, and percent."""
+
+
 class Scores(NamedTuple):
     """Sums over the targets of each row."""
 
@@ -163,7 +167,7 @@ class HeldOut:
         return self._figures(sums, [rate] * len(self._own_R), stage, step, {'curve_loss': 'loss'})
 
     def figures(self, params_R: Any, stage: int, step: int) -> list[dict]:
-        """Loss (nats a target) and accuracy (a share) of each replica at each common rate, then at its own."""
+        """Loss (nats a target) and accuracy (in percent) of each replica at each common rate, then at its own."""
         evaluation = self._cohort.config.evaluation
         found = []
         for rate in evaluation.rates:
@@ -183,12 +187,13 @@ class HeldOut:
 
     def _figures(self, sums: Scores, rates, stage: int, step: int, names: dict[str, str]) -> list[dict]:
         """A replica without a single target (an own rate of 0) has no figure."""
-        return [
-            figure(replica, stage, step, metric, getattr(sums, field)[i] / sums.weight[i], float(rates[i]))
-            for metric, field in names.items()
-            for i, replica in enumerate(self._cohort.replicas)
-            if sums.weight[i]
-        ]
+        found = []
+        for metric, field in names.items():
+            for i, replica in enumerate(self._cohort.replicas):
+                if sums.weight[i]:
+                    value = UNIT[field] * getattr(sums, field)[i] / sums.weight[i]
+                    found.append(figure(replica, stage, step, metric, value, float(rates[i])))
+        return found
 
 
 def make_score(config: Config, vocabulary: Vocabulary, slots: int):

@@ -1,7 +1,8 @@
 """metrics.jsonl, the truth of a run, and TensorBoard files beside it.
 
-One JSON object a line; 'kind' says what it is (train, figure, example, failed, run; in fine-tuning finetune and
-finetuned). A number that is not finite is written as null, since JSON has no other word for it.
+One JSON object a line; 'kind' says what it is (train, figure, example, failed, run, finished; of fine-tunings finetune
+and finetuned; of an ablation's downstream tasks task and evaluated). A number that is not finite is written as null,
+since JSON has no other word for it.
 """
 
 import json
@@ -21,6 +22,7 @@ _IDENTITY = {
     'figure': ('arm', 'seed', 'stage', 'step', 'metric', 'eval_rate', 'task', 'ft_seed'),
     'example': ('arm', 'seed', 'rate', 'sentence'),
     'failed': ('arm', 'seed'),
+    'task': ('task',),
     'finetune': ('task', 'arm', 'seed', 'ft_seed', 'point', 'step'),
     'finetuned': ('task', 'arm', 'seed', 'ft_seed', 'point'),
 }

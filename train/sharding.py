@@ -16,7 +16,7 @@ from jax.sharding import PartitionSpec as P
 
 from model import mlm
 from model.config import ModelConfig
-from model.layout import Axes, named
+from model.layout import Axes
 from train.config import OptimizerConfig
 from train.optimizer import transformation
 
@@ -84,11 +84,6 @@ def parameter_axes(config: ModelConfig) -> dict:
         return tuple(None if is_vector and name == 'embed' else name for name in axes)
 
     return jax.tree.map(kept, mlm.logical_axes(config), is_leaf=_is_axes)
-
-
-def like_parameters(tree: Any, config: ModelConfig) -> Any:
-    """A replica's gradients, or whatever else has the parameters' tree, laid out as the parameters are."""
-    return jax.tree.map(lambda axes, leaf: named(leaf, *axes), parameter_axes(config), tree, is_leaf=_is_axes)
 
 
 def parameter_shardings(shapes_R: Any, config: ModelConfig, mesh: Mesh) -> Any:

@@ -13,9 +13,9 @@ from train.config import Config
 from train.masking import Masked, document_ids, mask_rows
 from train.objectives import masked_lm
 from train.optimizer import transformation
+from train.parts import in_parts
 from train.randomness import DROPOUT, WEIGHTS, purpose_key
 from train.settings import Settings
-from train.sharding import like_parameters
 
 
 class State(NamedTuple):
@@ -74,8 +74,12 @@ def make_train_step(
         hidden_BxMxD = mlm.encode(
             params, config.model, masked.inputs_BxL, document_ids_BxL, key=key, positions_BxM=masked.positions_BxM
         )
-        logits_BxMxV = mlm.predict(params, config.model, hidden_BxMxD)
-        return masked_lm(logits_BxMxV, masked.labels_BxM, masked.weights_BxM)
+        # What `predict` reads of them.
+        head = {'head': params['head'], 'embeddings': {'token': params['embeddings']['token']}}
+        return in_parts(loss_at, head, hidden_BxMxD, (masked.labels_BxM, masked.weights_BxM))
+
+    def loss_at(params, hidden_BxMxD, labels_BxM, weights_BxM):
+        return masked_lm(mlm.predict(params, config.model, hidden_BxMxD), labels_BxM, weights_BxM)
 
     def train_step(replica, batch: Batch):
         state, settings = replica
@@ -111,13 +115,11 @@ def make_train_step(
             parts = jax.tree.map(lambda a: a.reshape((-1, micro_batches) + a.shape[1:]).swapaxes(0, 1), whole)
 
             def add(total, indexed):
-                (loss, correct), grads = jax.tree.map(jnp.add, total, gradient(state.params, *indexed))
-                return ((loss, correct), like_parameters(grads, config.model)), None
+                return jax.tree.map(jnp.add, total, gradient(state.params, *indexed)), None
 
             zeros = ((jnp.float32(0), jnp.float32(0)), jax.tree.map(jnp.zeros_like, state.params))
             ((loss, correct), grads), _ = jax.lax.scan(add, zeros, (parts, jnp.arange(micro_batches)))
 
-        grads = like_parameters(grads, config.model)
         optimizer = transformation(config.optimizer, settings.learning_rate, settings.weight_decay)
         updates, opt_state = optimizer.update(grads, state.opt_state, state.params)
         grad_norm = optax.tree.norm(grads)

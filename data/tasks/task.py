@@ -1,5 +1,6 @@
 """What a downstream task is: labelled examples of one of four kinds, in splits, and how it is scored."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -79,6 +80,16 @@ class Task:
     def primary(self) -> str:
         """The metric to choose by."""
         return self.metrics[0]
+
+    @property
+    def fingerprint(self) -> str:
+        """sha256 of all examples, with their labels, by split."""
+        digest = hashlib.sha256()
+        for split in sorted(self.splits):
+            digest.update(split.encode())
+            for example in self.splits[split]:
+                digest.update(repr(example).encode())
+        return digest.hexdigest()
 
     def examples(self, split: str) -> Sequence[Example]:
         """The examples of a split.

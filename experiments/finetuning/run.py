@@ -1,6 +1,5 @@
 """Carries out a fine-tuning in its workdir: data, programs, the model that is kept, predictions, the table."""
 
-import hashlib
 import shlex
 import shutil
 import sys
@@ -104,16 +103,12 @@ class Keeper:
 
 
 def _asked(flags: FinetuneFlags, points: list[FinetuneConfig], source: Source, task: Task) -> dict[str, Any]:
-    digest = hashlib.sha256()
-    for split in sorted(task.splits):
-        for example in task.examples(split):
-            digest.update(repr(example).encode())
     (name,) = source.encoders.names
     return to_json(
         {
             'command': shlex.join(['python', '-m', 'experiments.finetune', *sys.argv[1:]]),
             'task': flags.task,
-            'data': digest.hexdigest(),
+            'data': task.fingerprint,
             'config': points[0],
             'points': [label(point) for point in points],
             'init': flags.init,

@@ -1,11 +1,9 @@
 """Which pairs of arms are compared in which measures, and what a pair shares."""
 
+from experiments.known_metrics import known
 from experiments.reporting.results import Measure, Results
 from experiments.statistics import Comparison, against_baseline, all_pairs
 from experiments.workdir import flatten
-
-OWN_RATE = ('own_loss', 'own_accuracy')
-"""Measured at another rate for each arm, so that no difference of them means anything."""
 
 # Model fields that neither shape nor scale the initial weights.
 _NOT_INITIAL = ('dropout', 'attention_dropout', 'attend', 'norm_epsilon', 'scan_layers', 'remat', 'dtype')
@@ -27,8 +25,12 @@ def pairs(results: Results) -> list[Comparison]:
 
 
 def secondary(results: Results) -> list[Measure]:
-    """Measures that are compared without correction: all but the primary one and those at the arms' own rates."""
-    return [m for m in results.measures if m != results.primary and m.metric not in OWN_RATE]
+    """Measures that are compared without correction: all but the primary one and those at the arms' own rates.
+
+    Those of downstream tasks have a section of their own.
+    """
+    others = [m for m in results.measures if m != results.primary and m not in results.downstream]
+    return [m for m in others if known(m.metric).kind != 'own']
 
 
 def one_program(results: Results, first: str, second: str) -> bool:

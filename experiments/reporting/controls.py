@@ -2,18 +2,17 @@
 
 import numpy as np
 
+from experiments.known_metrics import Metric, known
 from experiments.reporting.document import Section, Table
 from experiments.reporting.results import Measure, Results
 from experiments.reporting.wording import (
     DASH,
-    Unit,
     counted_number,
     fixed,
     listed,
     measure_name,
     p_value,
     signed,
-    unit_of,
 )
 from experiments.statistics import paired
 
@@ -69,17 +68,17 @@ def _others(results: Results) -> list[str]:
 
 def _in_words(results: Results, name: str) -> str:
     measure, twin = results.primary, _twins(results)[name]
-    unit = unit_of(measure.metric)
+    unit = known(measure.metric)
     test = paired(_values(results, measure, twin), _values(results, measure, name))
     found = control_differences(results, measure, name)
     head = f'{name} less {twin}, {measure_name(measure)}:'
-    size = f'{signed(test.difference * unit.scale, unit.digits)} {unit.difference_unit}'.rstrip()
+    size = f'{signed(test.difference, unit.digits)} {unit.difference_unit}'.rstrip()
     if test.ns[0] == 1:
         seed = _seeds(results)[int(np.flatnonzero(np.isfinite(found))[0])]
         return f'{head} {size} at seed {seed} ({test.reason}: no interval, not tested).'
     evidence = f'{test.reason}: not tested'
     if not test.reason:
-        low, high = (signed(end * unit.scale, unit.digits) for end in (test.low, test.high))
+        low, high = (signed(end, unit.digits) for end in (test.low, test.high))
         evidence = f'95% interval {low} to {high}; paired t, p {p_value(test.p)}, outside Holm’s family'
     return f'{head} mean {size} over {test.ns[0]} pairs, which range from {_range(found, unit)} ({evidence}).'
 
@@ -87,14 +86,14 @@ def _in_words(results: Results, name: str) -> str:
 def _compared(results: Results, controls: list[str]) -> list[str]:
     """How many of the arms' differences are larger than every control's."""
     measure, baseline = results.primary, results.ablation['baseline']
-    unit = unit_of(measure.metric)
+    unit = known(measure.metric)
     sizes = np.abs([_differences(results, measure, arm, baseline) for arm in _others(results)])
     number = int(np.isfinite(sizes).sum())
     if not controls or not number:
         return []
     chance = np.nanmax([np.abs(control_differences(results, measure, name)) for name in controls])
     return [
-        f'Larger in size than any control’s ({fixed(chance * unit.scale, unit.digits)} at most): '
+        f'Larger in size than any control’s ({fixed(chance, unit.digits)} at most): '
         f'{int((sizes > chance).sum())} of {counted_number(number, "difference")} of the arms from {baseline} at the '
         'same seeds. A few controls show the order of size that chance has here, not its bounds: they test no arm.'
     ]
@@ -117,7 +116,7 @@ def _left_out(results: Results) -> list[str]:
 
 def _table(results: Results, controls: list[str]) -> Table:
     twins, baseline, seeds = _twins(results), results.ablation['baseline'], _seeds(results)
-    unit = unit_of(results.primary.metric).difference_unit
+    unit = known(results.primary.metric).difference_unit
     pairs = [(name, twins[name]) for name in controls] + [(arm, baseline) for arm in _others(results)]
     columns = ['difference', *(f'seed {seed}' for seed in seeds), *(['mean', 'range'] if len(seeds) > 1 else [])]
     caption = f'{measure_name(results.primary)} at the seeds of the controls, {unit}'.rstrip(', ')
@@ -126,15 +125,15 @@ def _table(results: Results, controls: list[str]) -> Table:
 
 
 def _row(results: Results, arm: str, other: str) -> list[str]:
-    unit = unit_of(results.primary.metric)
+    unit = known(results.primary.metric)
     found = _differences(results, results.primary, arm, other)
-    cells = [signed(value * unit.scale, unit.digits) if np.isfinite(value) else DASH for value in found]
+    cells = [signed(value, unit.digits) if np.isfinite(value) else DASH for value in found]
     if len(found) > 1:
         n = int(np.isfinite(found).sum())
-        cells.append(signed(np.nanmean(found) * unit.scale, unit.digits) if n else DASH)
+        cells.append(signed(np.nanmean(found), unit.digits) if n else DASH)
         cells.append(_range(found, unit) if n > 1 else DASH)
     return [f'{arm} less {other}', *cells]
 
 
-def _range(values: np.ndarray, unit: Unit) -> str:
-    return ' to '.join(signed(end * unit.scale, unit.digits) for end in (np.nanmin(values), np.nanmax(values)))
+def _range(values: np.ndarray, unit: Metric) -> str:
+    return ' to '.join(signed(end, unit.digits) for end in (np.nanmin(values), np.nanmax(values)))

@@ -1,13 +1,14 @@
 """What the arms cost: counted for each as if it ran alone, and the wall time that they shared."""
 
+from experiments.known_metrics import of_kind
 from experiments.reporting.document import Section, Table
-from experiments.reporting.results import COSTS, Results
+from experiments.reporting.results import Results
 from experiments.reporting.wording import DASH, arm_names, counted_number, duration, listed, quantity
 
 
 def cost_section(results: Results) -> Section:
     """FLOPs, tokens and targets of one replica of each arm, and the wall time of all."""
-    flops, tokens, targets = (results.cost(metric) for metric in COSTS)
+    flops, tokens, targets = (results.cost(metric) for metric in of_kind('cost'))
     base = flops[results.baseline]
     rows = [
         [
@@ -43,7 +44,9 @@ def _wall_time(results: Results) -> list[str]:
         text = f'{workdir}: ' if len(results.workdirs) > 1 else ''
         if ends:
             whole, training = (duration(sum(run[part] for run in ends)) for part in ('seconds', 'training'))
-            text += f'Wall time {whole}, of which training {training}, shared by all replicas: it has no split by arm. '
+            tuning = sum(run.get('fine_tuning', 0.0) for run in ends)
+            parts = f'training {training}' + (f' and fine-tuning {duration(tuning)}' if tuning >= 1 else '')
+            text += f'Wall time {whole}, of which {parts}, shared by all replicas: it has no split by arm. '
         text += f'Machine: {listed(list(dict.fromkeys(run["host"] for run in starts)))}.'
         if len(starts) > len(ends):
             cut = counted_number(len(starts) - len(ends), 'start')

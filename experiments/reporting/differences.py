@@ -1,5 +1,6 @@
 """What came out of the comparison that was fixed beforehand, and every difference with its tests."""
 
+from experiments.known_metrics import Metric, known
 from experiments.reporting import comparisons
 from experiments.reporting.controls import shown_controls
 from experiments.reporting.document import Figure, Section, Table
@@ -8,7 +9,6 @@ from experiments.reporting.results import Measure, Results
 from experiments.reporting.wording import (
     DASH,
     TESTS,
-    Unit,
     counted_number,
     difference,
     fixed,
@@ -19,7 +19,6 @@ from experiments.reporting.wording import (
     signed,
     small,
     tested,
-    unit_of,
 )
 from experiments.statistics import LEVEL, Comparison, Test, exact_binomial
 
@@ -60,14 +59,14 @@ def missing(results: Results) -> list[str]:
 
 
 def _outcome(results: Results, comparison: Comparison, compared: int) -> str:
-    arm, unit = results.arms[comparison.second], unit_of(results.primary.metric)
+    arm, unit = results.arms[comparison.second], known(results.primary.metric)
     head = f'Arm {arm} against arm {results.arms[comparison.first]}, {measure_name(results.primary)}:'
     test = comparison.counting
     if test.reason:
         return f'{head} {difference(test, unit)}; not tested.'
-    size = fixed(abs(test.difference) * unit.scale, unit.digits)
+    size = fixed(abs(test.difference), unit.digits)
     direction = 'lower' if test.difference < 0 else 'higher'
-    ends = [f'{signed(end * unit.scale, unit.digits)}' for end in (test.low, test.high)]
+    ends = [f'{signed(end, unit.digits)}' for end in (test.low, test.high)]
     alone = ', uncorrected,' if compared > 1 else ''
     evidence = (
         f'95% interval of the difference{alone} {ends[0]} to {ends[1]}; {TESTS[test.kind]}, '
@@ -88,23 +87,23 @@ def _outcome(results: Results, comparison: Comparison, compared: int) -> str:
     )
 
 
-def _smallest(test: Test, unit: Unit) -> tuple[str, bool]:
+def _smallest(test: Test, unit: Metric) -> tuple[str, bool]:
     """The smallest difference that is found with chance POWER, and whether figures can differ by so much."""
-    able = smallest_difference(test.standard_error, test.df) * unit.scale
+    able = smallest_difference(test.standard_error, test.df)
     return small(able, unit.digits), unit.difference_unit != 'points' or able <= 100
 
 
 def _elsewhere(results: Results, comparison: Comparison) -> str:
     """The same difference at the other evaluation rates, so that none of them is read alone."""
-    metric, unit = results.primary.metric, unit_of(results.primary.metric)
+    metric, unit = results.primary.metric, known(results.primary.metric)
     found = []
     for rate in results.rates(metric):
-        if rate is None or rate == results.primary.eval_rate:
+        if rate == results.primary.eval_rate:
             continue
         others = comparisons.differences(results, Measure(metric, rate))
         test = next(other.counting for other in others if other.second == comparison.second)
         if test.difference is not None:
-            found.append(f'{signed(test.difference * unit.scale, unit.digits)} at {percent(rate)}')
+            found.append(f'{signed(test.difference, unit.digits)} at {percent(rate)}')
     return f' At the other rates: {listed(found)} (uncorrected).' if found else ''
 
 
@@ -119,7 +118,7 @@ def difference_section(results: Results) -> Section:
         f'Differences from arm {baseline} in {measure_name(measure)}',
         [
             *([_difference_figure(results)] if comparisons.any_difference(found) else []),
-            f'Arm less baseline in {unit_of(measure.metric).difference_unit}, with the 95% interval. Fixed beforehand: '
+            f'Arm less baseline in {known(measure.metric).difference_unit}, with the 95% interval. Fixed beforehand: '
             f'the primary measure is {measure_name(measure)}, and {counts} counts; its p is corrected over the '
             f'{counted_number(len(found), "arm")} by Holm’s method. The other test stands beside it for comparison. '
             'Pairs are replicas of one seed: they share data order and noise, unless the arms differ in just these, '
@@ -147,7 +146,7 @@ def _difference_figure(results: Results) -> Figure:
 
 
 def _tests_table(results: Results, found: list[Comparison]) -> Table:
-    unit = unit_of(results.primary.metric)
+    unit = known(results.primary.metric)
     columns = ['arm', 'paired t (95%)', 'p', 'Welch t (95%)', 'p', 'Holm p', 'pairs', 'r']
     rows = [[results.arms[c.second], *_test_cells(c, unit)] for c in found]
     for row, comparison in zip(rows, found, strict=True):
@@ -172,7 +171,7 @@ def _test_cells(comparison: Comparison, unit) -> list[str]:
 
 
 def _power_table(results: Results, found: list[Comparison]) -> Table:
-    unit = unit_of(results.primary.metric)
+    unit = known(results.primary.metric)
     baseline = results.arms[results.baseline]
     rows = []
     for comparison in found:
@@ -210,7 +209,7 @@ def secondary_section(results: Results) -> Section | None:
     rows = []
     for measure in measures:
         for comparison in comparisons.differences(results, measure):
-            cells = _test_cells(comparison, unit_of(measure.metric))
+            cells = _test_cells(comparison, known(measure.metric))
             rows.append([measure_name(measure), results.arms[comparison.second], *cells])
     return Section(
         f'Differences from arm {results.arms[results.baseline]} in all else, uncorrected',
@@ -233,7 +232,7 @@ def pairs_section(results: Results) -> Section | None:
         return None
     found = comparisons.pairs(results)
     ps = [c.counting.p for c in found if c.counting.p is not None]
-    unit, measure = unit_of(results.primary.metric), results.primary
+    unit, measure = known(results.primary.metric), results.primary
     rows = [
         [
             f'{results.arms[c.second]} less {results.arms[c.first]}',

@@ -8,12 +8,13 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from experiments.known_metrics import known
 from experiments.reporting import comparisons
 from experiments.reporting.controls import control_differences, shown_controls
 from experiments.reporting.differences import DIFFERENCES_PNG, PAIRS_PNG
 from experiments.reporting.results import Measure, Results
 from experiments.reporting.sections import CURVES_PNG
-from experiments.reporting.wording import TESTS, measure_name, percent, unit_of
+from experiments.reporting.wording import TESTS, measure_name, percent
 from experiments.statistics import LEVEL, Test
 
 # Okabe and Ito (2008): told apart with every kind of colour vision. Their yellow is too faint on white.
@@ -42,20 +43,20 @@ def differences_figure(results: Results) -> Figure | None:
     """Each arm's difference from the baseline with both intervals, then controls; one panel an evaluation rate."""
     if not comparisons.any_difference(comparisons.differences(results, results.primary)):
         return None
-    measures = [m for m in results.measures if m.metric == results.primary.metric]
+    measures = [m for m in results.measures if m[::2] == results.primary[::2]]
     others = [arm for arm in results.arms if arm != results.ablation['baseline']]
     controls = shown_controls(results)
     names = [_literal(name) for name in (*others, *controls)]
     figure = Figure(figsize=(WIDTH, 1.35 + 0.42 * len(names)), layout='constrained')
     axes = figure.subplots(1, len(measures), sharex=True, sharey=True, squeeze=False)[0]
-    unit = unit_of(results.primary.metric)
+    unit = known(results.primary.metric)
     for axis, measure in zip(axes, measures, strict=True):
         for place, comparison in enumerate(comparisons.differences(results, measure)):
             other = comparison.welch if comparison.counts == 'paired' else comparison.paired
-            _interval(axis, comparison.counting, place, unit.scale, INK, 1.0)
-            _interval(axis, other, place + 0.24, unit.scale, GREY, 0.75)
+            _interval(axis, comparison.counting, place, INK, 1.0)
+            _interval(axis, other, place + 0.24, GREY, 0.75)
         for place, name in enumerate(controls, len(others)):
-            chance = control_differences(results, measure, name) * unit.scale
+            chance = control_differences(results, measure, name)
             axis.plot(chance, [place] * len(chance), 'D', markersize=4.5, color=INK, markerfacecolor='white')
         axis.axvline(0, color=GREY, linewidth=0.8, zorder=0)
         axis.set_title(_panel_title(results, measure), fontsize=9, color=INK)
@@ -75,14 +76,14 @@ def differences_figure(results: Results) -> Figure | None:
     return figure
 
 
-def _interval(axis: Axes, test: Test, place: float, scale: float, colour: str, size: float) -> None:
+def _interval(axis: Axes, test: Test, place: float, colour: str, size: float) -> None:
     if test.difference is None:
         return
     known = test.low is not None
     if known:
-        axis.plot([test.low * scale, test.high * scale], [place, place], color=colour, linewidth=1.8 * size)
+        axis.plot([test.low, test.high], [place, place], color=colour, linewidth=1.8 * size)
     face = colour if known else 'white'
-    axis.plot(test.difference * scale, place, 'o', markersize=5.5 * size, color=colour, markerfacecolor=face)
+    axis.plot(test.difference, place, 'o', markersize=5.5 * size, color=colour, markerfacecolor=face)
 
 
 def _panel_title(results: Results, measure: Measure) -> str:

@@ -4,9 +4,10 @@ from math import exp
 
 import numpy as np
 
+from experiments.known_metrics import known, of_kind
 from experiments.reporting.document import Section, Table
 from experiments.reporting.results import Measure, Results
-from experiments.reporting.wording import COUNTED, DASH, arm_names, fixed, listed, percent, spoken, unit_of
+from experiments.reporting.wording import DASH, arm_names, fixed, listed, percent, spoken
 from experiments.statistics import Summary, summary
 
 OWN_COLUMN = 'own rate: not comparable'
@@ -65,8 +66,9 @@ def accuracy_section(results: Results) -> Section:
 
 
 def _table(caption: str, results: Results, metric: str, own_metric: str) -> Table:
-    rates, unit = results.rates(metric), unit_of(metric)
-    counted = [(name, [_line(results, key, rate) for rate in rates]) for key, name in COUNTED.items()]
+    rates, unit = results.rates(metric), known(metric)
+    counts = [(key, metric.name) for key, metric in of_kind('counted').items()]
+    counted = [(name, [_line(results, key, rate) for rate in rates]) for key, name in counts]
     lines = [[name, '', *(fixed(value, unit.digits) for value in values), ''] for name, values in counted]
     lines = [line for line, (_, values) in zip(lines, counted, strict=True) if metric == 'loss' and any(values)]
     own_AxS, own_rates = results.own(own_metric)
@@ -76,7 +78,7 @@ def _table(caption: str, results: Results, metric: str, own_metric: str) -> Tabl
         n = _n(results, arm)
         cells = [spoken(summary(results.values(Measure(metric, rate))[arm]), unit, n) for rate in rates]
         at = f' at {percent(own_rates[arm])}' if own.n else ''
-        rows.append([name, str(n), *cells, spoken(own, unit_of(own_metric), n) + at])
+        rows.append([name, str(n), *cells, spoken(own, known(own_metric), n) + at])
     columns = ['arm', 'n', *(f'at {percent(rate)}' for rate in rates), OWN_COLUMN]
     return Table(caption, columns, lines + rows, len(lines), brief=metric == 'loss')
 

@@ -34,10 +34,16 @@ def check_poolable(parts: list[Records]) -> None:
                 raise UserError(
                     f'arm {arm}, seed {seed} is in {home.workdir} and in {part.workdir}: pool workdirs of other seeds'
                 )
+    tasks: dict[str, tuple[str, Records]] = {}
+    for part in parts:
+        for task, record in part.tasks.items():
+            data, home = tasks.setdefault(task, (record['data'], part))
+            if data != record['data']:
+                raise UserError(f'{home.workdir} and {part.workdir} have other data for task {task}: report them apart')
     counted: dict[tuple, float] = {}
     for part in parts:
         for row in part.rows:
-            if not row.arm and abs(counted.setdefault(row[:-1], row.value) - row.value) > 1e-6 * abs(row.value):
+            if row.seed is None and abs(counted.setdefault(row[:-1], row.value) - row.value) > 1e-6 * abs(row.value):
                 raise UserError(
                     f'{part.workdir} has another {row.metric} than {first.workdir}, so their held-out text differs: '
                     'report them apart'

@@ -15,7 +15,7 @@ class Row(NamedTuple):
     """One figure, as a line of results.csv; None where a column does not apply."""
 
     arm: str
-    """Empty for a baseline by counting."""
+    """Empty for a baseline by counting; one of train.cohort.REFERENCES for what is measured without pretraining."""
     seed: int | None
     stage: int | None
     step: int | None
@@ -38,6 +38,8 @@ class Records:
     failed: dict[tuple[str, int], int] = field(default_factory=dict)
     """(arm, seed) -> the step from which the replica stood still."""
     runs: list[dict] = field(default_factory=list)
+    tasks: dict[str, dict] = field(default_factory=dict)
+    """Downstream task -> what is to be known of it."""
     not_finite: list[tuple[str, str, int]] = field(default_factory=list)
     """(metric, arm, seed) of figures that have no number."""
 
@@ -73,6 +75,8 @@ def read_records(workdir: Path) -> Records:
             records.failed[record['arm'], record['seed']] = record['step']
         elif kind == 'run':
             records.runs.append(record)
+        elif kind == 'task':
+            records.tasks[record['task']] = record
     return records
 
 

@@ -7,13 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from experiments.known_metrics import METRICS, known
 from experiments.reporting.pooling import check_poolable
 from experiments.reporting.records import Row, read_records
-from train.cohort import CONTROL
+from train.cohort import CONTROL, REFERENCES
 
-COSTS = ('flops', 'tokens', 'targets')
-ORDER = ('loss', 'accuracy', 'own_loss', 'own_accuracy', 'likelihood', 'probe')
-"""Measures in the order of the report; others follow by name."""
+_PLACES = {metric: place for place, metric in enumerate(METRICS)}
 
 
 class Measure(NamedTuple):
@@ -57,23 +56,27 @@ class Results:
             for name, seed in sorted(controls, key=lambda control: (self._place(control[0]), control[1]))
         }
         """(name, seed) of every planned A/A control of an arm -> the arm, its twin."""
-        known = {replica for part in parts for replica in part.replicas} | self.controls.keys()
-        self.failed = {replica: step for part in parts for replica, step in part.failed.items() if replica in known}
+        replicas = {replica for part in parts for replica in part.replicas} | self.controls.keys()
+        self.failed = {replica: step for part in parts for replica, step in part.failed.items() if replica in replicas}
         """(arm, seed) of every failed replica, controls too -> the step from which it stood still."""
         self.runs = [part.runs for part in parts]
         """One list of 'run' records a workdir."""
+        self.tasks = {task: record for part in parts for task, record in part.tasks.items()}
+        """Downstream task -> what is to be known of it: examples, hyperparameters, primary metric."""
         self.not_finite = list(
             dict.fromkeys(
                 f'{metric} of arm {arm}, seed {seed}'
                 for part in parts
                 for metric, arm, seed in part.not_finite
-                if (arm, seed) in known and (arm, seed) not in self.failed
+                if (arm, seed) in replicas and (arm, seed) not in self.failed
             )
         )
         """Figures of sound replicas that have no number."""
         rows = {row[:-1]: row for part in parts for row in part.rows}.values()
-        self.rows = sorted((row for row in rows if not row.arm or (row.arm, row.seed) in known), key=self._order)
-        """All figures of the arms and their controls, of failed replicas too; those of tuning are left out."""
+        self.rows = sorted(
+            (row for row in rows if row.arm in ('', *REFERENCES) or (row.arm, row.seed) in replicas), key=self._order
+        )
+        """All figures of the arms, their controls and references, of failed replicas too; not those of tuning."""
         self.examples = [example for part in parts for example in part.examples if example['arm'] in self.arms]
 
     @property
@@ -88,8 +91,10 @@ class Results:
     @property
     def primary(self) -> Measure:
         """The measure fixed beforehand: at primary_rate where the metric is evaluated at rates."""
-        metric, rate = self.ablation['primary'], self.ablation['primary_rate']
-        unrated = [measure for measure in self.measures if measure.metric == metric and measure.eval_rate is None]
+        metric, rate, task = (self.ablation.get(name) for name in ('primary', 'primary_rate', 'primary_task'))
+        if task:
+            return Measure(metric, None, task)
+        unrated = [m for m in self.measures if m[:2] == (metric, None) and m not in self.downstream]
         return unrated[0] if unrated else Measure(metric, rate)
 
     @cached_property
@@ -106,12 +111,18 @@ class Results:
     @cached_property
     def measures(self) -> list[Measure]:
         """What was measured at the end of training, costs apart."""
-        found = {measure for measure, arm, _ in self._final if measure.metric not in COSTS and arm in self.arms}
-        return sorted(found, key=_measure_order)
+        found = {measure for measure, arm, _ in self._final if arm in self.arms}
+        return sorted((m for m in found if known(m.metric).kind not in ('cost', 'note')), key=_measure_order)
+
+    @cached_property
+    def downstream(self) -> list[Measure]:
+        """Those of the measures that are of fine-tuned models: one value for each fine-tuning seed."""
+        fine_tuned = {Measure(row.metric, row.eval_rate, row.task) for row in self.rows if row.ft_seed is not None}
+        return [measure for measure in self.measures if measure in fine_tuned]
 
     def rates(self, metric: str) -> list[float]:
-        """Evaluation rates of a metric."""
-        return [measure.eval_rate for measure in self.measures if measure.metric == metric]
+        """Evaluation rates of a metric that is measured at several."""
+        return [m.eval_rate for m in self.measures if m.metric == metric and m.eval_rate is not None]
 
     def values(self, measure: Measure) -> np.ndarray:
         """Float64 [arms, seeds]; NaN where there is no figure."""
@@ -122,6 +133,10 @@ class Results:
     def value(self, measure: Measure, arm: str, seed: int) -> float:
         """Of one replica, a control too; NaN if there is no figure. Several fine-tuning seeds are averaged."""
         return float(np.mean(self._final.get((measure, arm, seed), np.nan)))
+
+    def fine_tunings(self, measure: Measure, arm: str) -> list[list[float]]:
+        """For each pretraining seed of an arm or a reference that has any: the figure of each fine-tuning seed."""
+        return [values for (found, name, _), values in self._final.items() if (found, name) == (measure, arm)]
 
     def own(self, metric: str) -> tuple[np.ndarray, list[float | None]]:
         """A metric at each arm's own rate: values [arms, seeds], and the rates."""
@@ -148,9 +163,7 @@ class Results:
 
     def curve(self, arm: str) -> tuple[list[int], np.ndarray]:
         """Steps and losses [points, seeds] of the learning curve; NaN where there is no figure."""
-        points = {
-            (row.step, row.seed): row.value for row in self._sound if (row.arm, row.metric) == (arm, 'curve_loss')
-        }
+        points = {(row.step, row.seed): row.value for row in self.sound if (row.arm, row.metric) == (arm, 'curve_loss')}
         steps = sorted({step for step, _ in points})
         values = [[points.get((step, seed), np.nan) for seed in self.seeds] for step in steps]
         return steps, np.array(values).reshape(len(steps), len(self.seeds))
@@ -164,17 +177,18 @@ class Results:
         failures = [
             Row(arm, seed, None, step, 'failed', None, None, None, 1.0) for (arm, seed), step in self.failed.items()
         ]
-        return self._sound + sorted(failures, key=self._order)
+        return self.sound + sorted(failures, key=self._order)
 
     @cached_property
-    def _sound(self) -> list[Row]:
+    def sound(self) -> list[Row]:
+        """The rows of all but failed replicas."""
         return [row for row in self.rows if (row.arm, row.seed) not in self.failed]
 
     @cached_property
     def _final(self) -> dict[tuple[Measure, str, int], list[float]]:
         """Figures of finished replicas: (measure, arm, seed) -> one value, or one a fine-tuning seed."""
         found: dict[tuple[Measure, str, int], list[float]] = {}
-        for row in self._sound:
+        for row in self.sound:
             if row.arm and row.metric != 'curve_loss' and self._at_end(row):
                 measure = Measure(row.metric, row.eval_rate, row.task)
                 found.setdefault((measure, row.arm, row.seed), []).append(row.value)
@@ -188,9 +202,11 @@ class Results:
         return name if name in self.arms else name.removesuffix(CONTROL)
 
     def _place(self, name: str) -> int:
-        """Baselines by counting come first, then the arms, then their controls."""
+        """Baselines by counting come first, then references, the arms, and their controls."""
         if not name:
-            return -1
+            return -1 - len(REFERENCES)
+        if name in REFERENCES:
+            return REFERENCES.index(name) - len(REFERENCES)
         return self.arms.index(self._arm(name)) + len(self.arms) * (name not in self.arms)
 
     def _order(self, row: Row) -> tuple:
@@ -199,5 +215,5 @@ class Results:
 
 
 def _measure_order(measure: Measure) -> tuple:
-    place = ORDER.index(measure.metric) if measure.metric in ORDER else len(ORDER)
+    place = _PLACES.get(measure.metric, len(_PLACES))
     return place, measure.metric, measure.task or '', measure.eval_rate or 0.0

@@ -1,10 +1,12 @@
 """The report from top to bottom."""
 
+from experiments.known_metrics import known
 from experiments.reporting import comparisons
 from experiments.reporting.controls import controls_section
 from experiments.reporting.costs import cost_section
 from experiments.reporting.differences import difference_section, outcome_section, pairs_section, secondary_section
 from experiments.reporting.document import Figure, Section, Table
+from experiments.reporting.downstream import downstream_section
 from experiments.reporting.losses import accuracy_section, loss_section
 from experiments.reporting.results import Results
 from experiments.reporting.wording import (
@@ -17,7 +19,6 @@ from experiments.reporting.wording import (
     measure_name,
     percent,
     spoken,
-    unit_of,
 )
 from experiments.statistics import LEVEL, summary
 
@@ -30,6 +31,7 @@ def all_sections(results: Results) -> list[Section]:
         outcome_section,
         loss_section,
         difference_section,
+        downstream_section,
         controls_section,
         pairs_section,
         accuracy_section,
@@ -60,18 +62,18 @@ def headline(results: Results) -> str:
 
 def measures_section(results: Results) -> Section | None:
     """Pseudo-log-likelihood, probe and whatever else was measured."""
-    told = ('loss', 'accuracy', *comparisons.OWN_RATE)
-    measures = [measure for measure in results.measures if measure.metric not in told]
+    told = [m for m in results.measures if known(m.metric).kind in ('common', 'own')] + results.downstream
+    measures = [measure for measure in results.measures if measure not in told]
     if not measures:
         return None
     lines = [results.counted('probe_majority', None, m.task) if m.metric == 'probe' else None for m in measures]
-    digits = [unit_of(measure.metric).digits for measure in measures]
+    digits = [known(measure.metric).digits for measure in measures]
     reference = ['commonest label', '', *(fixed(line, d) for line, d in zip(lines, digits, strict=True))]
     columns_MxA = [[summary(values) for values in results.values(measure)] for measure in measures]
     rows = []
     for arm, name in enumerate(arm_names(results)):
         n = max(column[arm].n for column in columns_MxA)
-        cells = [spoken(column[arm], unit_of(m.metric), n) for column, m in zip(columns_MxA, measures, strict=True)]
+        cells = [spoken(column[arm], known(m.metric), n) for column, m in zip(columns_MxA, measures, strict=True)]
         rows.append([name, str(n), *cells])
     with_reference = any(value is not None for value in lines)
     metrics = {measure.metric for measure in measures}
@@ -87,7 +89,7 @@ def measures_section(results: Results) -> Section | None:
             'The probe is a logistic regression on frozen, mean-pooled states, learnt on some documents held out of '
             'pretraining and tested on others. An arm at the share of the commonest label has learnt nothing of it.'
         )
-    columns = ['arm', 'n', *(_with_unit(measure_name(m), unit_of(m.metric).unit) for m in measures)]
+    columns = ['arm', 'n', *(_with_unit(measure_name(m), known(m.metric).unit) for m in measures)]
     table = Table('Other measures', columns, [reference] * with_reference + rows, int(with_reference))
     return Section('Other measures', [*text, table])
 
@@ -101,8 +103,6 @@ def published_section(results: Results) -> Section | None:
     published = results.ablation['published']
     if not published:
         return None
-    primary = results.primary
-    ours = {arm: summary(values) for arm, values in zip(results.arms, results.values(primary), strict=True)}
     blocks: list[str | Table] = [
         'Published figures are from another scale: other models, data and budgets, and other measures, mostly of one '
         'pretraining run a setting. They stand here for the direction of an effect, not as targets, and what depends '
@@ -113,16 +113,22 @@ def published_section(results: Results) -> Section | None:
         metrics = list(dict.fromkeys(metric for _, metric in figures))
         digits = max(len(str(value).partition('.')[2]) for value in figures.values())
         arms = list(dict.fromkeys([*results.arms, *(arm for arm, _ in figures)]))
+        # Ours on the very tasks of the table; on none of them, the primary measure.
+        shown = [m for m in results.downstream if m.task in metrics] or [results.primary]
+        ours = [dict(zip(results.arms, map(summary, results.values(measure)), strict=True)) for measure in shown]
         rows = [
             [
                 arm,
-                spoken(ours[arm], unit_of(primary.metric), ours[arm].n) if arm in ours else 'not run here',
+                *(
+                    spoken(each[arm], known(m.metric), each[arm].n) if arm in each else 'not run here'
+                    for each, m in zip(ours, shown, strict=True)
+                ),
                 *(fixed(figures.get((arm, metric)), digits) for metric in metrics),
             ]
             for arm in arms
         ]
         caption = f'Ours beside published figures from another scale: {source}'
-        blocks.append(Table(caption, ['arm', f'ours: {measure_name(primary)}', *metrics], rows))
+        blocks.append(Table(caption, ['arm', *(f'ours: {measure_name(m)}' for m in shown), *metrics], rows))
     return Section('Published figures, from another scale', blocks)
 
 
@@ -149,7 +155,7 @@ def grid_section(results: Results) -> Section | None:
     rows = []
     for arm in results.arms:
         scores = grid['scores'].get(arm, {})
-        cells = [fixed(scores[v], unit_of(results.primary.metric).digits) if v in scores else 'failed' for v in values]
+        cells = [fixed(scores[v], known(results.primary.metric).digits) if v in scores else 'failed' for v in values]
         rows.append([arm, *cells, f'{grid["chosen"][arm]:g}'])
     return Section(
         'Tuning',

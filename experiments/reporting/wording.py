@@ -1,37 +1,8 @@
 """Names of measures and how numbers are written. A missing number is written as its reason, never as nan."""
 
-from typing import NamedTuple
-
+from experiments.known_metrics import Metric, known
 from experiments.reporting.results import Measure, Results
 from experiments.statistics import Summary, Test
-
-
-class Unit(NamedTuple):
-    """How a metric is shown."""
-
-    name: str
-    unit: str
-    difference_unit: str
-    scale: float = 1.0
-    digits: int = 3
-
-
-_UNITS = {
-    'loss': Unit('loss', 'nats a token', 'nats'),
-    'accuracy': Unit('accuracy', '%', 'points', 100.0, 2),
-    'own_loss': Unit('own-rate loss', 'nats a token', 'nats'),
-    'own_accuracy': Unit('own-rate accuracy', '%', 'points', 100.0, 2),
-    'likelihood': Unit('pseudo-log-likelihood', 'nats a word', 'nats a word'),
-    'probe': Unit('probe accuracy', '%', 'points', 1.0, 2),
-}
-
-COUNTED = {
-    'unigram_entropy': 'unigram entropy',
-    'unigram_loss': 'counts: unigram',
-    'left_loss': 'counts: left neighbour',
-    'both_loss': 'counts: both neighbours',
-}
-"""Baselines by counting, in the order of the report."""
 
 TESTS = {'paired': 'paired t', 'welch': 'Welch t'}
 
@@ -43,13 +14,9 @@ def arm_names(results: Results) -> list[str]:
     return [f'{arm} (baseline)' if i == results.baseline else arm for i, arm in enumerate(results.arms)]
 
 
-def unit_of(metric: str) -> Unit:
-    return _UNITS.get(metric, Unit(metric.replace('_', ' '), '', ''))
-
-
 def measure_name(measure: Measure) -> str:
     """Such as 'loss at 15%' or 'probe accuracy (century)'."""
-    name = unit_of(measure.metric).name
+    name = known(measure.metric).name
     name += f' ({measure.task})' if measure.task else ''
     return name + (f' at {percent(measure.eval_rate)}' if measure.eval_rate is not None else '')
 
@@ -81,26 +48,26 @@ def p_value(p: float | None) -> str:
     return DASH if p is None else small(p, 3)
 
 
-def spoken(summary: Summary, unit: Unit, n: int) -> str:
+def spoken(summary: Summary, unit: Metric, n: int) -> str:
     """'4.123 ± 0.045', or why there is no interval; the number of seeds where it is not `n`."""
     if summary.mean is None:
         return summary.reason
-    text = fixed(summary.mean * unit.scale, unit.digits)
+    text = fixed(summary.mean, unit.digits)
     if summary.half_width is None:
         text += f' ({summary.reason})'
     else:
-        text += f' ± {small(summary.half_width * unit.scale, unit.digits)}'
+        text += f' ± {small(summary.half_width, unit.digits)}'
     return text if summary.n in (n, 1) else f'{text} (n {summary.n})'
 
 
-def difference(test: Test, unit: Unit) -> str:
+def difference(test: Test, unit: Metric) -> str:
     """'-0.123 (-0.200 to -0.046)', or why there is no interval."""
     if test.difference is None:
         return test.reason
-    text = signed(test.difference * unit.scale, unit.digits)
+    text = signed(test.difference, unit.digits)
     if test.reason:
         return f'{text} ({test.reason})'
-    low, high = (signed(end * unit.scale, unit.digits) for end in (test.low, test.high))
+    low, high = (signed(end, unit.digits) for end in (test.low, test.high))
     return f'{text} ({low} to {high})'
 
 

@@ -73,10 +73,10 @@ def make_records(arms: list[str], seeds, losses=None, own=None) -> list[dict]:
             for rate, mean in zip(RATES, means, strict=True):
                 value = mean + shared + random.normal(0, 0.02)
                 records.append(figure(arm, seed, 'loss', value, rate))
-                records.append(figure(arm, seed, 'accuracy', 0.9 - value / 7, rate))
+                records.append(figure(arm, seed, 'accuracy', 90 - 100 * value / 7, rate))
             rate = (own or dict(zip(LOSSES, RATES, strict=True))).get(arm, 0.15)
             records.append(figure(arm, seed, 'own_loss', means[0] + 2 * rate + shared, rate))
-            records.append(figure(arm, seed, 'own_accuracy', 0.2 + random.normal(0, 0.01), rate))
+            records.append(figure(arm, seed, 'own_accuracy', 20 + random.normal(0, 1), rate))
             records.append(figure(arm, seed, 'likelihood', -7.1 + random.normal(0, 0.1)))
             records.append(figure(arm, seed, 'probe', 61 + random.normal(0, 2), task='century'))
             for metric, value in (('flops', 3.1e12 * (1 + rate)), ('tokens', 614_400), ('targets', 614_400 * rate)):

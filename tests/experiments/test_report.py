@@ -53,7 +53,7 @@ def test_accuracy_perplexity_and_distance_to_unigram_number_by_number(finished):
             assert below[index][1 + column] == f'{5.731 - mean:.3f}'
             ends = f'({math.exp(mean - half):.2f} to {math.exp(mean + half):.2f})'
             assert perplexity[index][2 + column] == f'{math.exp(mean):.2f} {ends}'
-            shares = 100 * values_of(records, 'accuracy', rate)[arm]
+            shares = values_of(records, 'accuracy', rate)[arm]
             assert accuracy[index][2 + column] == f'{np.mean(shares):.2f} ± {half_width(shares):.2f}'
 
 

@@ -77,9 +77,9 @@ def test_smoke_compiles_for_v5e():
     assert first['chips'] == 4 and first['mesh'] == {'arm': 1, 'data': 4, 'fsdp': 1, 'tensor': 1}
     (reduced,) = {(each['kind'], *each['axes']) for each in first['collectives']}
     assert reduced == ('all-reduce', 'data')
-    # Gradients of all parameters, in float32; of the table of tokens twice: looked up in, and used by the head.
+    # The gradient of every parameter that is used, in float32, the table of tokens' perhaps twice.
     parameters = first['memory']['parameters']
-    assert parameters <= sum(each['bytes'] for each in first['collectives']) < 2 * parameters
+    assert 0.99 * parameters < sum(each['bytes'] for each in first['collectives']) < 2 * parameters
 
 
 @pytest.mark.peers

@@ -5,6 +5,7 @@ One update, its masks, an evaluation and the collectives of a small cohort on se
 
 import dataclasses
 import json
+import math
 import sys
 from pathlib import Path
 
@@ -12,7 +13,9 @@ import jax
 import numpy as np
 
 from data.loader import HostBatch
-from tests.train.collectives import collectives
+from experiments.planning.collectives import KINDS
+from experiments.planning.groups import axes_of, groups
+from experiments.planning.hlo import parse
 from tests.train.step_case import VOCABULARY, cohort, config, rows
 from train.checkpoints import Checkpoints
 from train.config import RunConfig, Stage
@@ -63,6 +66,19 @@ def updated(program: Program, start=None):
     return step, new, metrics
 
 
+def sent(step, mesh) -> list[dict]:
+    """What the devices send each other in a compiled step."""
+    found = []
+    for computation in parse(step.as_text()).computations.values():
+        for each in computation.instructions.values():
+            kind = each.opcode.removesuffix('-start')
+            if kind in KINDS:
+                axes = axes_of(groups(each.attributes, mesh.size), mesh)
+                elements = max(math.prod(array.shape) for array in each.result)
+                found.append({'kind': kind, 'axes': axes, 'elements': elements, 'source': each.source})
+    return found
+
+
 def named(tree, prefix: str) -> dict[str, np.ndarray]:
     found = jax.tree_util.tree_flatten_with_path(tree)[0]
     return {prefix + jax.tree_util.keystr(path, simple=True, separator='.'): np.asarray(leaf) for path, leaf in found}
@@ -72,9 +88,8 @@ def outcome(mesh, micro_batches: int, start) -> tuple[dict[str, np.ndarray], lis
     """(loss, targets and gradients of the replicas, collectives of the step)."""
     program = case(mesh, micro_batches)
     step, state, metrics = updated(program, start)
-    sent = [dataclasses.asdict(each) for each in collectives(step.as_text(), program.mesh)]
     # The first moment is the gradient times 1 - beta1.
-    return named(state.opt_state[0].mu, 'gradient.') | named(metrics, 'metric.'), sent
+    return named(state.opt_state[0].mu, 'gradient.') | named(metrics, 'metric.'), sent(step, program.mesh)
 
 
 def masks(mesh) -> dict[str, np.ndarray]:
@@ -122,9 +137,9 @@ def main(folder: str) -> None:
     for mesh in (ONE, *MESHES):
         name = '-'.join(map(str, mesh))
         for micro_batches in MICRO_BATCHES if mesh != ONE else (1,):
-            arrays, sent = outcome(mesh, micro_batches, start)
+            arrays, messages = outcome(mesh, micro_batches, start)
             np.savez(f'{folder}/step-{name}-{micro_batches}.npz', **arrays)
-            found[f'{name}-{micro_batches}'] = sent
+            found[f'{name}-{micro_batches}'] = messages
         np.savez(f'{folder}/masks-{name}.npz', **masks(mesh))
     for mesh in (ONE, MIXED):
         name, lamb = '-'.join(map(str, mesh)), case(mesh, name='lamb')
@@ -132,7 +147,7 @@ def main(folder: str) -> None:
         np.savez(f'{folder}/scores-{name}.npz', **scores(mesh, start.params))
         zeros = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), lamb.abstract_state())
         step, state, _ = updated(lamb, zeros._replace(params=start.params))
-        found[f'{name}-lamb'] = [dataclasses.asdict(each) for each in collectives(step.as_text(), lamb.mesh)]
+        found[f'{name}-lamb'] = sent(step, lamb.mesh)
         change = jax.tree.map(lambda new, old: np.asarray(new) - old, state.params, start.params)
         np.savez(f'{folder}/lamb-{name}.npz', **named(change, ''))
     restore_elsewhere(start, Path(folder) / 'checkpoints')

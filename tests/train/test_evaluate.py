@@ -93,7 +93,7 @@ def test_loss_and_accuracy_equal_a_plain_loop(of_one):
         maskable = (masked_at(rate)[0] >= 5).sum(axis=1)
         assert len(losses) == np.floor(maskable * round(rate * 100) / 100 + 0.5).sum()
         assert values(found, 'loss', rate) == [pytest.approx(np.mean(losses), rel=1e-5)]
-        assert values(found, 'accuracy', rate) == [pytest.approx(np.mean(right), abs=1e-9)]
+        assert values(found, 'accuracy', rate) == [pytest.approx(100 * np.mean(right), abs=1e-7)]
 
 
 def test_the_curve_is_the_loss_on_fewer_rows(of_one):

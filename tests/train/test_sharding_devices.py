@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import subprocess
 import sys
 
@@ -85,7 +84,7 @@ def test_lamb_measures_whole_layers_that_lie_on_several_devices(ran):
 
 def test_nothing_goes_between_groups_of_replicas(sent):
     assert sent['2-4-1-1-1'] and sent['2-1-2-2-lamb']
-    assert not [each['line'] for program in sent.values() for each in program if 'arm' in each['axes']]
+    assert not [each['source'] for program in sent.values() for each in program if 'arm' in each['axes']]
 
 
 def kinds(program) -> set[tuple[str, str]]:
@@ -107,7 +106,7 @@ def test_fsdp_gathers_parameters_and_sums_gradients(sent, micro_batches):
     assert found <= {('all-gather', 'fsdp'), *(('all-reduce', axes) for axes in ('data', 'fsdp', 'data fsdp'))}
     # Within the loop over layers, and again on the way back.
     gathered = [
-        each['line'] for each in program if each['kind'] == 'all-gather' and 'Layer/feed_forward/up' in each['line']
+        each['source'] for each in program if each['kind'] == 'all-gather' and 'Layer/feed_forward/up' in each['source']
     ]
     assert len([line for line in gathered if 'transpose' in line]) >= 1 and len(gathered) >= 2
 
@@ -115,19 +114,15 @@ def test_fsdp_gathers_parameters_and_sums_gradients(sent, micro_batches):
 @pytest.mark.parametrize('micro_batches', MICRO_BATCHES)
 def test_tensor_parallelism_sums_what_heads_and_feed_forward_give(sent, micro_batches):
     program = sent[f'1-2-2-2-{micro_batches}']
-    summed = [each['line'] for each in program if (each['kind'], each['axes']) == ('all-reduce', ['tensor'])]
+    summed = [each['source'] for each in program if (each['kind'], each['axes']) == ('all-reduce', ['tensor'])]
     for part in ('attention/output', 'feed_forward/down', 'Embeddings'):
         assert [line for line in summed if part in line], part
     assert not any(kind == 'all-to-all' for kind, _ in kinds(program))
 
 
 def test_no_activations_are_gathered(sent):
-    largest_parameter, activations = 128 * 16, ROWS * LENGTH * 16 // 8
+    largest_parameter, activations = 128 * 16, ROWS * LENGTH * 16
+    assert activations > 4 * largest_parameter, 'or the bound would catch nothing'
     for name, program in sent.items():
         for each in program:
-            if each['kind'] != 'all-reduce':
-                sizes = [
-                    np.prod([int(n) for n in dims.split(',')]) for dims in re.findall(r'\[([\d,]+)\]', each['result'])
-                ]
-                assert max(sizes) <= largest_parameter, (name, each['line'])
-    assert activations < largest_parameter * 4, 'or the bound would catch nothing'
+            assert each['kind'] == 'all-reduce' or each['elements'] <= largest_parameter, (name, each)

@@ -72,4 +72,5 @@ def structure(config: FinetuneConfig) -> FinetuneConfig:
 def label(config: FinetuneConfig) -> str:
     """A point in words: what grids vary."""
     decay = f', layer-wise decay {config.layerwise_decay:g}' if config.layerwise_decay != 1 else ''
-    return f'batch {config.batch_size}, learning rate {config.learning_rate:g}, {config.epochs} epochs{decay}'
+    epochs = f'{config.epochs} epoch' + ('s' if config.epochs > 1 else '')
+    return f'batch {config.batch_size}, learning rate {config.learning_rate:g}, {epochs}{decay}'
