@@ -100,6 +100,7 @@ def test_the_other_side_trains_a_model_with_as_many_parameters_on_the_same_masks
     ('flag', 'value'),
     [
         ('only', 'everything'),
+        ('only', 'finetune'),
         ('sizes', 'huge'),
         ('rates', '1.5'),
         ('lengths', '2'),
