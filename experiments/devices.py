@@ -5,11 +5,18 @@ import os
 
 from train.config import RunConfig
 
+PATIENCE = (
+    '--xla_cpu_collective_call_warn_stuck_timeout_seconds=3600',
+    '--xla_cpu_collective_call_terminate_timeout_seconds=86400',
+)
+"""CPU devices wait for each other as long as a laptop sleeps: XLA would end the process after 40 seconds."""
+
 
 def prepare(run: RunConfig, replicas: int) -> None:
     """Applies a run's devices and compilation cache. To be called before anything touches a device."""
     flags = [flag for flag in os.environ.get('XLA_FLAGS', '').split() if 'host_platform_device_count' not in flag]
-    os.environ['XLA_FLAGS'] = ' '.join([*flags, f'--xla_force_host_platform_device_count={cpu_devices(run, replicas)}'])
+    flags += [f'--xla_force_host_platform_device_count={cpu_devices(run, replicas)}', *PATIENCE]
+    os.environ['XLA_FLAGS'] = ' '.join(dict.fromkeys(flags))
     os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
     _keep_freed_memory()
     import jax
@@ -37,7 +44,7 @@ def _keep_freed_memory() -> None:
     """Has glibc keep what is freed.
 
     XLA takes its working memory anew for each step. Returned to the system and zeroed page by page at the next step, it
-    costs up to a quarter of the time (docs/performance.md).
+    costs up to a third of the speed of small models (docs/performance.md).
     """
     arenas, mmap_threshold, trim_threshold = -8, -3, -1  # M_ARENA_MAX and so on, of malloc.h
     mallopt = getattr(ctypes.CDLL(None), 'mallopt', None)
