@@ -44,7 +44,7 @@ def _keep_freed_memory() -> None:
     """Has glibc keep what is freed.
 
     XLA takes its working memory anew for each step. Returned to the system and zeroed page by page at the next step, it
-    costs up to a third of the speed of small models (docs/performance.md).
+    costs a quarter of the speed of small models (docs/performance.md).
     """
     arenas, mmap_threshold, trim_threshold = -8, -3, -1  # M_ARENA_MAX and so on, of malloc.h
     mallopt = getattr(ctypes.CDLL(None), 'mallopt', None)

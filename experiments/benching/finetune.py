@@ -57,7 +57,7 @@ class Passes:
         self(1)  # compiles a step for each length
 
     def __call__(self, passes: int) -> None:
-        """Runs passes, which the optimizer takes for the start of one long run."""
+        """Runs passes, each with a learning rate that rises and falls."""
         before, in_pass = None, steps_per_epoch(self._rows, BATCH_SIZE)
         batches = training_batches(
             self._rows,
@@ -67,7 +67,7 @@ class Passes:
             start=self._step,
         )
         for host in batches:
-            settings = self._program.settings(self._step, 1_000_000)
+            settings = self._program.settings(self._step % in_pass, in_pass)
             batch = self._program.batch(host, self._step)
             self._state, metrics = self._program.step(self._state, self._frozen, settings, batch)
             jax.device_get(before)
