@@ -55,7 +55,11 @@ class SentencePieceTokenizer:
 
     def encode(self, texts: Sequence[str]) -> list[np.ndarray]:
         """Each text's ids, int32, none of them special; white space counts as one space."""
-        return [np.array(ids, np.int32) for ids in self._processor.encode([one_line(text) for text in texts])]
+        return self.encode_lines([one_line(text) for text in texts])
+
+    def encode_lines(self, lines: Sequence[str]) -> list[np.ndarray]:
+        """The same of texts as `one_line` gives them, which `paragraphs` are. On one thread."""
+        return self._processor.encode(lines, return_type='numpy', num_threads=1)
 
     def locate(self, texts: Sequence[str]) -> list[Located]:
         """As `encode`, and where in the text each token stands; bytes of one letter all stand where it does."""
@@ -78,6 +82,11 @@ class SentencePieceTokenizer:
     def pieces(self, ids) -> list[str]:
         """The pieces' names; '▁' begins a word, '<0x0A>' is a byte."""
         return [self._pieces[i] for i in np.asarray(ids).tolist()]
+
+    @property
+    def content(self) -> bytes:
+        """What its file holds."""
+        return self._model
 
     def save(self, folder: str | Path) -> None:
         (Path(folder) / self.FILE).write_bytes(self._model)
