@@ -95,5 +95,5 @@ class Files:
         path = self.path(SCRATCH)
         if not is_remote(path):
             shutil.rmtree(Path(path), ignore_errors=True)
-        elif beam_files().exists(path) or beam_files().match([f'{path}/**'])[0].metadata_list:
-            beam_files().delete([f'{path}/'])
+        elif left := [found.path for found in beam_files().match([f'{path}/**'])[0].metadata_list]:
+            beam_files().delete(left)

@@ -35,12 +35,13 @@ class SentencePieceTokenizer:
           UserError: it is not a model, or lacks a special.
         """
         self._model = model
-        self._processor = sentencepiece.SentencePieceProcessor()
+        self.processor = sentencepiece.SentencePieceProcessor()
+        """The library's own, for what is compared with it."""
         try:
-            self._processor.LoadFromSerializedProto(model)
+            self.processor.LoadFromSerializedProto(model)
         except RuntimeError:
             raise UserError(f'{source}: not a SentencePiece model; prepare the store again') from None
-        processor = self._processor
+        processor = self.processor
         ids = range(processor.get_piece_size())
         self._pieces = [processor.id_to_piece(i) for i in ids]
         special = [i for i in ids if processor.is_control(i) or processor.is_unknown(i) or processor.is_unused(i)]
@@ -59,7 +60,7 @@ class SentencePieceTokenizer:
 
     def encode_lines(self, lines: Sequence[str]) -> list[np.ndarray]:
         """The same of texts as `one_line` gives them, which `paragraphs` are. On one thread."""
-        return self._processor.encode(lines, return_type='numpy', num_threads=1)
+        return self.processor.encode(lines, return_type='numpy', num_threads=1)
 
     def locate(self, texts: Sequence[str]) -> list[Located]:
         """As `encode`, and where in the text each token stands; bytes of one letter all stand where it does."""
@@ -77,7 +78,7 @@ class SentencePieceTokenizer:
     def decode(self, ids) -> str:
         """Text of the ids; specials other than unknown are left out."""
         ids = np.asarray(ids, np.int64)
-        return self._processor.decode(ids[~np.isin(ids, self._dropped)].tolist())
+        return self.processor.decode(ids[~np.isin(ids, self._dropped)].tolist())
 
     def pieces(self, ids) -> list[str]:
         """The pieces' names; '▁' begins a word, '<0x0A>' is a byte."""

@@ -62,11 +62,10 @@ def chunk_name(piece: str, number: int) -> str:
 def clean_piece(task: CleanTask) -> None:
     """Reads, cleans and hashes the documents of a piece; those without a letter are left out."""
     tally, digests, letters, labels, chunks = Tally(), [], [], [], []
-    chunk: list[str] = []
+    chunk: list[bytes] = []
 
     def close_chunk() -> None:
-        content = '\n\n'.join(chunk).encode()
-        task.files.write(chunk_name(task.name, len(chunks)), content)
+        task.files.write(chunk_name(task.name, len(chunks)), b'\n\n'.join(chunk))
         chunks.append(len(chunk))
         chunk.clear()
 
@@ -78,10 +77,11 @@ def clean_piece(task: CleanTask) -> None:
         if not blocks:
             tally.dropped['empty documents'] += 1
             continue
-        digests.append(hashlib.sha256(' '.join(blocks).encode()).digest())
+        content = '\n'.join(blocks)  # no paragraph holds a line's end or is empty
+        chunk.append(content.encode())
+        digests.append(hashlib.sha256(chunk[-1].replace(b'\n', b' ')).digest())
         labels.append(one_line(document.label))
-        chunk.append('\n'.join(blocks))  # no paragraph holds a line's end or is empty
-        letters.append(len(chunk[-1]))
+        letters.append(len(content))
         room -= letters[-1]
         if room <= 0:
             close_chunk()

@@ -95,7 +95,7 @@ def tokenize_chunk(task: TokenizeTask) -> None:
 
 
 def _joined(arrays: list[np.ndarray], dtype: str) -> np.ndarray:
-    return np.concatenate(arrays).astype(dtype) if arrays else np.empty(0, dtype)
+    return np.concatenate(arrays, dtype=dtype, casting='unsafe') if arrays else np.empty(0, dtype)
 
 
 @functools.lru_cache(maxsize=1)
