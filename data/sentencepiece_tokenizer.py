@@ -67,10 +67,10 @@ class SentencePieceTokenizer:
         return [located(text, self._encode_line) for text in texts]
 
     def _encode_line(self, line: str) -> tuple[list[int], list[tuple[int, int]]]:
-        found = self._processor.encode(line, return_type='offset_mapping')
+        found = self.processor.encode(line, return_type='offset_mapping')
         # Of a letter spelled in bytes the last alone has its place, the others an empty one before it.
         spans = [
-            (begin, begin + 1) if self._processor.is_byte(i) else (begin, end)
+            (begin, begin + 1) if self.processor.is_byte(i) else (begin, end)
             for i, (begin, end) in zip(found['ids'], found['offsets'], strict=True)
         ]
         return found['ids'], spans

@@ -92,7 +92,7 @@ class _Reserved:
 
     def place(self, file: int, start: int, size: int) -> None:
         """Maps a whole file to begin at `start`, a multiple of the page size."""
-        self._map(self._start + start, size, mmap.PROT_READ, mmap.MAP_SHARED | _MAP_FIXED, file)
+        self._map(self._start + start, size, mmap.PROT_READ, mmap.MAP_PRIVATE | _MAP_FIXED, file)
 
     def _map(self, address: int | None, size: int, protection: int, flags: int, file: int) -> int:
         found = self._libc.mmap(address, size, protection, flags, file, 0)
