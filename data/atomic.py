@@ -7,23 +7,32 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from data.errors import UserError
+
 
 @contextlib.contextmanager
-def partial_folder(out: Path, log: Callable[[str], None]) -> Iterator[Path]:
-    """An empty folder beside `out` to build in, for one process at a time; then `publish` it.
+def partial_folder(
+    out: Path, log: Callable[[str], None], goes_on: Callable[[Path], bool] = lambda folder: False
+) -> Iterator[Path]:
+    """A folder beside `out` to build in, for one process at a time; then `publish` it.
 
-    Another process that asks for the same `out` waits here. The lock goes with its process: what a killed one has left
-    is cleared by the next.
+    Another process that asks for the same `out` waits here. The lock goes with its process. What a killed one has left,
+    or one whose disk was full, is cleared by the next, unless `goes_on` says that it can be made use of. A user's
+    mistake leaves nothing.
     """
     out.parent.mkdir(parents=True, exist_ok=True)
     partial = out.with_name(f'.{out.name}.partial')
     folder = _locked(partial, log)
     try:
-        _clear(partial)
+        if not goes_on(partial):
+            _clear(partial)
         yield partial
+    except UserError:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
     finally:
-        if _same(folder, partial):  # not published
-            shutil.rmtree(partial, ignore_errors=True)
+        if _same(folder, partial) and not any(partial.iterdir()):  # it was not needed
+            partial.rmdir()
         os.close(folder)
 
 

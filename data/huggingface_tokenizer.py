@@ -53,7 +53,10 @@ class HuggingFaceTokenizer:
 
     def encode(self, texts: Sequence[str]) -> list[np.ndarray]:
         """Each text's ids, int32, none of them special but unknown; white space counts as one space."""
-        lines = [one_line(text) for text in texts]
+        return self.encode_lines([one_line(text) for text in texts])
+
+    def encode_lines(self, lines: Sequence[str]) -> list[np.ndarray]:
+        """The same of texts as `one_line` gives them, which `paragraphs` are."""
         if self._space_before:
             lines = [f' {line}' if line else '' for line in lines]
         encodings = self._tokenizer.encode_batch_fast(lines, add_special_tokens=False)
@@ -77,6 +80,11 @@ class HuggingFaceTokenizer:
     def pieces(self, ids) -> list[str]:
         """The pieces' names as the file has them: '##s' goes on with a word, 'Ġthe' begins one."""
         return [self._pieces[i] for i in np.asarray(ids).tolist()]
+
+    @property
+    def content(self) -> bytes:
+        """What its file holds."""
+        return self._content
 
     def save(self, folder: str | Path) -> None:
         (Path(folder) / self.FILE).write_bytes(self._content)

@@ -8,42 +8,70 @@ from pathlib import Path
 
 from data import corpus
 from data.atomic import partial_folder, publish
-from data.build import build, store_options, tokenizer_path
+from data.build import PLAN, build, plan, store_options, tokenizer_path
 from data.config import DataConfig
 from data.errors import UserError
-from data.store import MANIFEST, TokenStore, open_store, read_manifest
+from data.files import Files
+from data.preparing.runners import Runner, all_cores
+from data.store import MANIFEST, TokenStore, check_store, open_store, read_manifest
 from data.tally import sentence
 
 
 def prepare(
-    config: DataConfig, out: str | Path, overwrite: bool = False, log: Callable[[str], None] = print
+    config: DataConfig,
+    out: str | Path,
+    overwrite: bool = False,
+    log: Callable[[str], None] = print,
+    run: Runner = all_cores,
 ) -> TokenStore:
     """Makes the token store of `config` in folder `out`, or finds it finished there.
 
-    The folder appears whole or not at all; a killed preparation is made anew by the same call.
+    The folder appears whole or not at all; the same call takes up a preparation that was killed where it stood.
 
     Args:
       overwrite: make it anew in place of a store made with other options, or of a broken one.
       log: takes the lines that say what was read and dropped.
+      run: who carries out the steps; the store is the same.
 
     Raises:
-      UserError: the corpus cannot be read or is too small, or `out` holds something else.
+      UserError: the corpus cannot be read or is too small, or `out` holds something else, or something damaged.
     """
     out = Path(out)
     try:
         store = None if overwrite else _finished(config, out)
         if store is None:
             _refuse_foreign(out)
-            with partial_folder(out, log) as partial:
+            with partial_folder(out, log, lambda folder: _same_plan(config, folder)) as partial:
                 store = None if overwrite else _finished(config, out)  # made by the process that was waited for
                 if store is None:
-                    build(config, partial, log)
+                    build(config, Files(str(partial)), run, log)
                     publish(partial, out)
     except OSError as error:
         raise UserError(f'{error.filename or out}: {error.strerror or error}') from None
     store = store or open_store(out)
-    log(summary(store))
+    log(summary(store.folder, store.manifest))
     return store
+
+
+def prepare_remote(config: DataConfig, out: str, run: Runner, log: Callable[[str], None] = print) -> None:
+    """Makes the token store of `config` where Beam's workers reach it, gs://BUCKET/FOLDER, or finds it there.
+
+    It is finished when its manifest is there, which is written last.
+
+    Raises:
+      UserError: as `prepare`.
+    """
+    files = Files(out)
+    if files.exists(MANIFEST):
+        manifest = json.loads(files.read(MANIFEST))
+        if manifest.get('options') != store_options(config):
+            raise UserError(f'{out}: made with other options; choose another folder, or remove it')
+    else:
+        if files.exists(PLAN) and files.read(PLAN) != plan(config):
+            raise UserError(f'{out}: holds another preparation, unfinished; choose another folder, or remove it')
+        build(config, files, run, log)
+        manifest = json.loads(files.read(MANIFEST))
+    log(summary(out, manifest))
 
 
 def store_for(config: DataConfig, log: Callable[[str], None] = print) -> TokenStore:
@@ -64,14 +92,14 @@ def default_folder(config: DataConfig) -> Path:
     return Path('runs') / 'stores' / f'{readable}-{digest[:8]}'
 
 
-def summary(store: TokenStore) -> str:
+def summary(folder: str | Path, manifest: dict) -> str:
     """One line: what was read, dropped and why, and what came of it."""
-    splits, tokenizer = store.manifest['splits'], store.manifest['tokenizer']
+    splits, tokenizer = manifest['splits'], manifest['tokenizer']
     parts = ', '.join(
         f'{splits[name]["documents"]:,} documents and {splits[name]["tokens"]:,} tokens {words}'
         for name, words in (('train', 'to train on'), ('heldout', 'held out'))
     )
-    return f'{store.folder}: {sentence(store.manifest["counts"])}; kept {parts}; {tokenizer["size"]:,} pieces'
+    return f'{folder}: {sentence(manifest["counts"])}; kept {parts}; {tokenizer["size"]:,} pieces'
 
 
 def _finished(config: DataConfig, out: Path) -> TokenStore | None:
@@ -90,7 +118,15 @@ def _finished(config: DataConfig, out: Path) -> TokenStore | None:
     made_by = manifest['tokenizer']['fingerprint']
     if path and path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() != made_by:
         raise UserError(f'{out}: made by another tokenizer than {path}; {mend}')
-    return open_store(out)
+    store = open_store(out)
+    check_store(store)
+    return store
+
+
+def _same_plan(config: DataConfig, folder: Path) -> bool:
+    """Whether a preparation that was left there is of the same store."""
+    path = folder / PLAN
+    return path.exists() and path.read_bytes() == plan(config)
 
 
 def _refuse_foreign(out: Path) -> None:

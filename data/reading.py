@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from data.errors import UserError
+from data.files import open_binary
+from data.pieces import Span
 from data.tally import Tally
 
 _CHUNK = 1 << 20
@@ -18,8 +20,8 @@ _ISO_2022 = re.compile(r'\x1b\$[@B)]')
 _CONTROLS = re.compile('[\x00-\x08\x0e-\x1f\x7f-\x9f]')
 
 
-def lines(path: Path, encoding: str, tally: Tally) -> Iterator[str]:
-    """Lines of a file without their ends (LF, CRLF or CR, and nothing else), read piece by piece.
+def lines(span: Span, encoding: str, tally: Tally) -> Iterator[str]:
+    """Lines of a span without their ends (LF, CRLF or CR, and nothing else), read bit by bit.
 
     A last character cut off by the file's end is left out and counted.
 
@@ -27,7 +29,7 @@ def lines(path: Path, encoding: str, tally: Tally) -> Iterator[str]:
       UserError: the file cannot be opened, decompressed or decoded.
     """
     pending: list[str] = []
-    for text in _texts(path, encoding, tally):
+    for text in _texts(span, encoding, tally):
         first, *rest = text.split('\n')
         pending.append(first)
         if rest:
@@ -38,22 +40,20 @@ def lines(path: Path, encoding: str, tally: Tally) -> Iterator[str]:
         yield last
 
 
-def _texts(path: Path, encoding: str, tally: Tally) -> Iterator[str]:
-    decoder = _decoder(encoding)
+def _texts(span: Span, encoding: str, tally: Tally) -> Iterator[str]:
+    path, decoder = span.path, _decoder(encoding)
     newlines = io.IncrementalNewlineDecoder(decoder, translate=True)
-    done = 0
-    for chunk in chunks(path):
+    for at, chunk in _chunks(span):
         try:
             text = newlines.decode(chunk)
         except UnicodeError as error:
-            raise UserError(_undecodable(path, encoding, error, done + len(chunk))) from None
+            raise UserError(_undecodable(path, encoding, error, at + len(chunk))) from None
         if encoding.lower().replace('_', '-') in ('utf-8', 'utf8') and _ISO_2022.search(text):
             raise UserError(f'{path}: holds ISO-2022 escapes and is not {encoding}: try --encoding iso2022_jp')
-        if not done:
+        if not at:
             text = text.removeprefix('\ufeff')
             if len(_CONTROLS.findall(text)) > len(text) / 10:
                 raise UserError(f'{path}: control characters all over, so not text in {encoding}: see --encoding')
-        done += len(chunk)
         yield text
     try:
         yield newlines.decode(b'', final=True)
@@ -61,17 +61,33 @@ def _texts(path: Path, encoding: str, tally: Tally) -> Iterator[str]:
         tally.mended['files cut off inside a character'] += 1
 
 
-def chunks(path: Path) -> Iterator[bytes]:
+def chunks(path: str | Path) -> Iterator[bytes]:
     """The bytes of a file, uncompressed if its name ends in .gz.
 
     Raises:
       UserError: it cannot be opened or decompressed.
     """
-    opener = gzip.open if path.suffix == '.gz' else open
+    for _, chunk in _chunks(Span(str(path))):
+        yield chunk
+
+
+def _chunks(span: Span) -> Iterator[tuple[int, bytes]]:
+    """(place in the file, bytes), bit by bit."""
+    path = span.path
     try:
-        with opener(path, 'rb') as file:
-            while chunk := file.read(_CHUNK):
-                yield chunk
+        with open_binary(path) as raw, gzip.open(raw, 'rb') if path.endswith('.gz') else raw as file:
+            at = 0
+            if span.start:  # the line that begins here is ours, one that goes on here is not
+                file.seek(span.start - 1)
+                at = span.start - 1 + len(file.readline())
+            while (span.end is None or at < span.end) and (chunk := file.read(_CHUNK)):
+                if span.end is not None and at + len(chunk) >= span.end:
+                    end = chunk.find(b'\n', span.end - 1 - at) + 1
+                    chunk = chunk[:end] if end else chunk + file.readline()
+                    yield at, chunk
+                    return
+                yield at, chunk
+                at += len(chunk)
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise UserError(f'{path}: not a whole gzip file ({error})') from None
     except OSError as error:
@@ -86,7 +102,7 @@ def _decoder(encoding: str) -> codecs.IncrementalDecoder:
         raise UserError(f'--encoding {encoding}: Python knows no such text encoding') from None
 
 
-def _undecodable(path: Path, encoding: str, error: UnicodeError, read: int) -> str:
+def _undecodable(path: str, encoding: str, error: UnicodeError, read: int) -> str:
     where = ''
     if isinstance(error, UnicodeDecodeError):
         where = f' at byte {read - len(error.object) + error.start:,}'

@@ -35,12 +35,13 @@ class SentencePieceTokenizer:
           UserError: it is not a model, or lacks a special.
         """
         self._model = model
-        self._processor = sentencepiece.SentencePieceProcessor()
+        self.processor = sentencepiece.SentencePieceProcessor()
+        """The library's own, for what is compared with it."""
         try:
-            self._processor.LoadFromSerializedProto(model)
+            self.processor.LoadFromSerializedProto(model)
         except RuntimeError:
             raise UserError(f'{source}: not a SentencePiece model; prepare the store again') from None
-        processor = self._processor
+        processor = self.processor
         ids = range(processor.get_piece_size())
         self._pieces = [processor.id_to_piece(i) for i in ids]
         special = [i for i in ids if processor.is_control(i) or processor.is_unknown(i) or processor.is_unused(i)]
@@ -55,17 +56,21 @@ class SentencePieceTokenizer:
 
     def encode(self, texts: Sequence[str]) -> list[np.ndarray]:
         """Each text's ids, int32, none of them special; white space counts as one space."""
-        return [np.array(ids, np.int32) for ids in self._processor.encode([one_line(text) for text in texts])]
+        return self.encode_lines([one_line(text) for text in texts])
+
+    def encode_lines(self, lines: Sequence[str]) -> list[np.ndarray]:
+        """The same of texts as `one_line` gives them, which `paragraphs` are. On one thread."""
+        return self.processor.encode(lines, return_type='numpy', num_threads=1)
 
     def locate(self, texts: Sequence[str]) -> list[Located]:
         """As `encode`, and where in the text each token stands; bytes of one letter all stand where it does."""
         return [located(text, self._encode_line) for text in texts]
 
     def _encode_line(self, line: str) -> tuple[list[int], list[tuple[int, int]]]:
-        found = self._processor.encode(line, return_type='offset_mapping')
+        found = self.processor.encode(line, return_type='offset_mapping')
         # Of a letter spelled in bytes the last alone has its place, the others an empty one before it.
         spans = [
-            (begin, begin + 1) if self._processor.is_byte(i) else (begin, end)
+            (begin, begin + 1) if self.processor.is_byte(i) else (begin, end)
             for i, (begin, end) in zip(found['ids'], found['offsets'], strict=True)
         ]
         return found['ids'], spans
@@ -73,11 +78,16 @@ class SentencePieceTokenizer:
     def decode(self, ids) -> str:
         """Text of the ids; specials other than unknown are left out."""
         ids = np.asarray(ids, np.int64)
-        return self._processor.decode(ids[~np.isin(ids, self._dropped)].tolist())
+        return self.processor.decode(ids[~np.isin(ids, self._dropped)].tolist())
 
     def pieces(self, ids) -> list[str]:
         """The pieces' names; '▁' begins a word, '<0x0A>' is a byte."""
         return [self._pieces[i] for i in np.asarray(ids).tolist()]
+
+    @property
+    def content(self) -> bytes:
+        """What its file holds."""
+        return self._model
 
     def save(self, folder: str | Path) -> None:
         (Path(folder) / self.FILE).write_bytes(self._model)

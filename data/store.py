@@ -1,19 +1,23 @@
 """The token store: flat tokens on disk, the documents and paragraphs in them, and a manifest of what they are."""
 
 import dataclasses
-import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from data.errors import UserError
+from data.shards import check, open_array
 from data.tokenizer import Tokenizer, load_tokenizer
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = 'manifest.json'
+PARTS = ('tokens', 'documents', 'paragraphs', 'labels')
+"""Arrays of a split."""
+DTYPES = {'documents': 'int64', 'paragraphs': 'int64', 'labels': 'int32'}
+"""Of the arrays on disk; that of the tokens depends on the tokenizer."""
 _KEYS = {'options', 'source', 'counts', 'tokenizer', 'dtype', 'labels', 'splits'}
 
 
@@ -58,44 +62,6 @@ class TokenStore:
         return dataclasses.replace(self, train=self.train.first(max_train_tokens)) if max_train_tokens else self
 
 
-class SplitWriter:
-    """Writes one split, document by document, holding only offsets in memory."""
-
-    def __init__(self, folder: Path, name: str, dtype: type):
-        self._folder, self._name, self._dtype = folder, name, np.dtype(dtype)
-        self._file = (folder / f'{name}.tokens.bin').open('wb')
-        self._sha256 = hashlib.sha256()
-        self._documents, self._paragraphs, self._labels = [0], [0], []
-        self._length = 0
-
-    def add(self, paragraphs: Iterable[np.ndarray], sep: int, label: int) -> None:
-        """Appends a document: ids of each paragraph, and the number of its label."""
-        for tokens in [*paragraphs, None]:
-            if tokens is None:
-                tokens = [sep]
-                self._paragraphs.pop()
-            content = np.asarray(tokens, self._dtype).tobytes()
-            self._file.write(content)
-            self._sha256.update(content)
-            self._length += len(tokens)
-            self._paragraphs.append(self._length)
-        self._documents.append(self._length)
-        self._labels.append(label)
-
-    def close(self) -> dict:
-        """Finishes the files; what the manifest says of them."""
-        self._file.close()
-        np.save(self._folder / f'{self._name}.documents.npy', np.array(self._documents, np.int64))
-        np.save(self._folder / f'{self._name}.paragraphs.npy', np.array(self._paragraphs, np.int64))
-        np.save(self._folder / f'{self._name}.labels.npy', np.array(self._labels, np.int32))
-        return {
-            'documents': len(self._labels),
-            'paragraphs': len(self._paragraphs) - 1,
-            'tokens': self._length,
-            'sha256': self._sha256.hexdigest(),
-        }
-
-
 def read_manifest(folder: str | Path) -> dict:
     """The manifest of a store.
 
@@ -131,21 +97,29 @@ def open_store(folder: str | Path) -> TokenStore:
     return TokenStore(folder, train, heldout, tokenizer, manifest)
 
 
+def check_store(store: TokenStore) -> None:
+    """Reads a store whole and compares it with the hashes in its manifest.
+
+    Raises:
+      UserError: a file is damaged; it is named.
+    """
+    splits = store.manifest['splits'].values()
+    check(store.folder, [shard for split in splits for part in PARTS for shard in split['shards'][part]])
+
+
 def _open_split(folder: Path, name: str, manifest: dict) -> Split:
     stated = manifest['splits'][name]
     try:
-        tokens = np.memmap(folder / f'{name}.tokens.bin', dtype=manifest['dtype'], mode='r')
-        documents, paragraphs, labels = (
-            np.load(folder / f'{name}.{part}.npy', mmap_mode='r') for part in ('documents', 'paragraphs', 'labels')
+        tokens, documents, paragraphs, labels = (
+            open_array(folder, stated['shards'][part], DTYPES.get(part, manifest['dtype'])) for part in PARTS
         )
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError, KeyError) as error:
         raise UserError(f'{folder}: broken ({error}); prepare it again with --overwrite') from None
     held = {'documents': len(documents) - 1, 'paragraphs': len(paragraphs) - 1, 'tokens': len(tokens)}
     ends = {int(documents[-1]), int(paragraphs[-1]), len(tokens)}
     if any(held[part] != stated[part] for part in held) or len(ends) > 1 or len(labels) != held['documents']:
         raise UserError(f'{folder}: {name} does not hold what {MANIFEST} says; prepare it again with --overwrite')
-    # A plain array over the same pages: numpy's memmap subclass makes every slice slower.
-    return Split(tokens.view(np.ndarray), documents, paragraphs, _names(manifest['labels'], labels))
+    return Split(tokens, documents, paragraphs, _names(manifest['labels'], labels))
 
 
 def _names(names: Sequence[str], numbers: np.ndarray) -> list[str]:

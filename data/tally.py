@@ -15,6 +15,16 @@ class Tally:
     mended: Counter = field(default_factory=Counter)
     """What was repaired in the texts that were read."""
 
+    @classmethod
+    def of(cls, counts: dict[str, dict[str, int]]) -> 'Tally':
+        """From what `as_dict` gives."""
+        return cls(**{name: Counter(found) for name, found in counts.items()})
+
+    def add(self, other: 'Tally') -> None:
+        """Takes up another pass's counts."""
+        for name, counts in vars(self).items():
+            counts.update(getattr(other, name))
+
     def as_dict(self) -> dict[str, dict[str, int]]:
         return {
             name: {what: count for what, count in sorted(counts.items()) if count}

@@ -1,5 +1,6 @@
 """Documents of a TensorFlow Datasets data set, read without TensorFlow."""
 
+import functools
 import os
 import re
 from collections.abc import Iterator
@@ -12,8 +13,17 @@ _SPEC = re.compile(r'tfds:(?P<name>[^:\[]+(?::[\d.*]+)?)(?::(?P<split>.+))?$')
 _BATCH = 1024
 
 
-def texts(spec: str) -> Iterator[tuple[str, str]]:
-    """(text, label) of each example of `tfds:NAME[:SPLIT]`; the split is train where none is given.
+def count(spec: str) -> int:
+    """How many examples `tfds:NAME[:SPLIT]` has.
+
+    Raises:
+      UserError: there is no such data set or split, or it cannot be prepared here.
+    """
+    return len(_examples(spec))
+
+
+def texts(spec: str, rows: range) -> Iterator[tuple[str, str, dict[str, str]]]:
+    """Number, text and labels of these examples of `tfds:NAME[:SPLIT]`; the split is train where none is given.
 
     NAME is a data set in the usual folder (TFDS_DATA_DIR, or ~/tensorflow_datasets), or the folder of a prepared one.
     The text is the feature `text`, or the only text feature; the label is the class of the feature `label`, if any.
@@ -21,23 +31,33 @@ def texts(spec: str) -> Iterator[tuple[str, str]]:
     Raises:
       UserError: there is no such data set or split, it cannot be prepared here, or it has no such feature.
     """
-    match = _SPEC.fullmatch(spec)
-    if not match:
-        raise UserError(f'--corpus {spec}: use tfds:NAME or tfds:NAME:SPLIT')
-    examples = data_source(f'--corpus {spec}', match['name'], split=match['split'] or 'train')
+    examples = _examples(spec)
     features = examples.dataset_info.features
     text = _text_feature(spec, features)
     classes = getattr(features['label'], 'names', []) if 'label' in features else []
-    for example in records(examples):
+    for number, example in zip(rows, records(examples, rows), strict=True):
         # Test splits say -1 for a label that is kept back.
         label = classes[example['label']] if classes and example['label'] >= 0 else ''
-        yield example[text].decode('utf-8', 'replace'), label
+        yield str(number), example[text].decode('utf-8', 'replace'), {'label': label} if label else {}
 
 
-def records(examples: Any) -> Iterator[dict[str, Any]]:
-    """The examples of a data source, many read at a time."""
-    for start in range(0, len(examples), _BATCH):
-        yield from examples.__getitems__(range(start, min(start + _BATCH, len(examples))))
+def _examples(spec: str) -> Any:
+    return _opened(spec, os.environ.get('TFDS_DATA_DIR', ''))
+
+
+@functools.lru_cache(maxsize=1)  # opening it takes a second, and a worker has many pieces of it
+def _opened(spec: str, folder: str) -> Any:
+    match = _SPEC.fullmatch(spec)
+    if not match:
+        raise UserError(f'--corpus {spec}: use tfds:NAME or tfds:NAME:SPLIT')
+    return data_source(f'--corpus {spec}', match['name'], split=match['split'] or 'train', data_dir=folder)
+
+
+def records(examples: Any, rows: range | None = None) -> Iterator[dict[str, Any]]:
+    """The examples of a data source, or some of them, many read at a time."""
+    rows = range(len(examples)) if rows is None else rows
+    for start in range(rows.start, rows.stop, _BATCH):
+        yield from examples.__getitems__(range(start, min(start + _BATCH, rows.stop)))
 
 
 def data_source(what: str, name: str, split: str | None, data_dir: str = '') -> Any:

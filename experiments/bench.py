@@ -1,4 +1,5 @@
-"""How fast it is: step and fine-tuning beside PyTorch's, an ablation beside its replicas alone, loader, start.
+"""How fast it is: step and fine-tuning beside PyTorch's, an ablation beside its replicas alone, loader,
+preparation beside SentencePiece, start.
 
 With --plan instead what a step costs on TPU, which takes no TPU.
 """
@@ -11,7 +12,7 @@ from experiments.devices import cores, prepare
 from model.config import SIZES
 from train.config import MaskingConfig, RunConfig, Stage
 
-Part = Literal['step', 'ablation', 'loader', 'startup', 'finetune']
+Part = Literal['step', 'ablation', 'loader', 'preparation', 'startup', 'finetune']
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,7 @@ class BenchFlags:
 
     plan: bool = False
     """Instead of timing: what a step of BERT-base costs on v5e:4x4, compiled here for these lengths and rates."""
-    only: tuple[Part, ...] = ('step', 'ablation', 'loader', 'startup')
+    only: tuple[Part, ...] = ('step', 'ablation', 'loader', 'preparation', 'startup')
     """Parts to time; finetune needs data_dir."""
     sizes: tuple[str, ...] = ('tiny', 'mini')
     """Sizes of BERT (model/config.py)."""

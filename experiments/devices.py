@@ -3,6 +3,7 @@
 import ctypes
 import os
 
+from data.preparing.runners import cores
 from train.config import RunConfig
 
 PATIENCE = (
@@ -24,11 +25,6 @@ def prepare(run: RunConfig, replicas: int) -> None:
     if run.compilation_cache:
         jax.config.update('jax_compilation_cache_dir', os.path.abspath(run.compilation_cache))
         jax.config.update('jax_persistent_cache_min_compile_time_secs', 0.5)
-
-
-def cores() -> int:
-    """CPU cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count() or 1  # macOS: all
 
 
 def cpu_devices(run: RunConfig, replicas: int) -> int:

@@ -3,9 +3,9 @@
 Of each label every third document is tested on, the others are learnt from, as for the frozen probe.
 """
 
-from data.build import heldout_documents
 from data.config import DataConfig
 from data.errors import UserError
+from data.heldout import heldout_documents
 from data.splits import split_documents
 from data.tasks.own import text_task
 from data.tasks.task import Task, TextExample

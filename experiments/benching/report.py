@@ -10,7 +10,7 @@ from data.errors import UserError
 from data.prepare import store_for
 from data.store import TokenStore
 from experiments.bench import BenchFlags
-from experiments.benching import ablation, finetune, loader, startup, step, torch_peer
+from experiments.benching import ablation, finetune, loader, preparation, startup, step, torch_peer
 from experiments.benching.clock import Sides
 from experiments.devices import cores
 
@@ -27,6 +27,7 @@ def lines(flags: BenchFlags) -> Iterator[str]:
         'step': lambda: _steps(flags, store),
         'ablation': lambda: _ablation(flags, store),
         'loader': lambda: _loader(flags, store),
+        'preparation': lambda: _preparation(flags, store),
         'startup': lambda: _startup(store),
         'finetune': lambda: _finetune(flags, store),
     }
@@ -68,6 +69,15 @@ def _loader(flags: BenchFlags, store: TokenStore) -> Iterator[str]:
     yield (
         f'Loader: {statistics.median(speeds):,.0f} tokens/s at length {loader.LENGTH}, batch {loader.BATCH_SIZE} '
         f'({min(speeds):,.0f} to {max(speeds):,.0f})'
+    )
+
+
+def _preparation(flags: BenchFlags, store: TokenStore) -> Iterator[str]:
+    found = preparation.measure(store, flags.pairs)
+    ours, theirs = (_speed(found.tokens, side) for side in (found.sides.ours, found.sides.theirs))
+    yield (
+        f'Preparation: {ours} tokens a CPU second, from text to store with a given tokenizer; a plain SentencePiece '
+        f'loop {theirs}: ratio {found.sides.ratio:.2f} ({_spread(found.sides)})'
     )
 
 

@@ -63,4 +63,4 @@ def test_a_line_has_single_spaces_and_no_ends(text):
     ],
 )
 def test_paragraphs_are_blocks_where_there_are_blank_lines_and_lines_otherwise(text, found):
-    assert paragraphs(text) == found
+    assert paragraphs(clean(text).text) == found

@@ -162,13 +162,13 @@ def test_store_for_makes_finds_and_cuts_the_store_of_a_config(corpus, store, tmp
         (lambda out: (out / 'manifest.json').write_text('{"format": 1'), 'manifest.json: cannot be read'),
         (lambda out: (out / 'manifest.json').write_text('{"format": 0}'), 'manifest.json: not of format'),
         (lambda out: (out / 'tokenizer.model').unlink(), 'has no tokenizer'),
-        (lambda out: (out / 'train.tokens.bin').unlink(), 'broken'),
+        (lambda out: (out / 'train.tokens-00000.bin').unlink(), 'broken'),
         (
-            lambda out: (out / 'train.tokens.bin').write_bytes(b'12345678'),
-            'train does not hold what manifest.json says',
+            lambda out: (out / 'train.tokens-00000.bin').write_bytes(b'12345678'),
+            'train.tokens-00000.bin has 8 bytes, not',
         ),
-        (lambda out: (out / 'heldout.documents.npy').write_bytes(b'x'), 'broken'),
-        (lambda out: (out / 'heldout.labels.npy').write_bytes(b''), 'broken'),
+        (lambda out: (out / 'heldout.documents-00000.bin').write_bytes(b'x'), 'broken'),
+        (lambda out: (out / 'heldout.labels-00000.bin').write_bytes(b''), 'broken'),
     ],
 )
 def test_a_broken_store_is_one_line_and_made_anew_with_overwrite(corpus, store, tmp_path, harm, message):

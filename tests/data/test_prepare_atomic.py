@@ -86,7 +86,7 @@ for overwrite in (False, True):
         prepare(config, out, overwrite, log=lambda line: None)
         assert contents(out) == contents(reference)
         assert [path.name for path in out.parent.iterdir() if path.name != '.store.replaced'] == ['store']
-        moment += 1
+        moment += 3 if overwrite else 1
     print(overwrite, moment)
 """
 

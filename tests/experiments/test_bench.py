@@ -127,6 +127,7 @@ def test_it_prints_our_figures_alone_where_torch_is_not_installed(monkeypatch, c
             '--only',
             'step',
             'loader',
+            'preparation',
             '--sizes',
             'tiny',
             '--lengths',
@@ -143,4 +144,5 @@ def test_it_prints_our_figures_alone_where_torch_is_not_installed(monkeypatch, c
     assert 'torch not installed here (make venv-peers installs it)' in printed
     assert re.search(r'^ +tiny +64 +15% +[\d,]+$', printed, re.M), printed
     assert re.search(r'^Loader: [\d,]+ tokens/s', printed, re.M), printed
+    assert re.search(r'^Preparation: [\d,]+ tokens a CPU second.* ratio \d+\.\d\d', printed, re.M), printed
     assert store_for(DataConfig(), log=str).manifest
