@@ -28,7 +28,7 @@ def config(scale):
 ARMS = ('15%', '40%', 'random initialisation')
 
 
-@pytest.fixture(scope='module')
+@pytest.fixture(scope='session')
 def evaluated(place):
     """A finished ablation that was given no folder of files, and what it printed."""
     place.write('tasks.py', TASKS)

@@ -15,7 +15,7 @@ BARE = ['--first', '', '--label', '']
 FLAGS += ['--learning-rate', '1e-2', '--run.compilation-cache', 'cache']
 
 
-@pytest.fixture(scope='module')
+@pytest.fixture(scope='session')
 def letters(place):
     """Sentences about war and peace, and their test file without labels."""
     folder = place.folder / 'letters'
@@ -28,7 +28,7 @@ def letters(place):
     return folder
 
 
-@pytest.fixture(scope='module')
+@pytest.fixture(scope='session')
 def tuned(place, finished, letters):
     """A workdir with two batch sizes, one of them chosen on a slice of train; the command, and what it printed."""
     command = ['--init', 'finished@32', '--arm', '40%', *FLAGS, '--grid', 'bert', '--workdir', 'tuned']

@@ -119,7 +119,7 @@ class Run:
         return code != 0
 
 
-@pytest.fixture(scope='module')
+@pytest.fixture(scope='session')
 def case(tmp_path_factory):
     case = Case(tmp_path_factory.mktemp('resume'))
     words = random.Random(0)
