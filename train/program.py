@@ -9,7 +9,7 @@ from jax.sharding import Mesh, NamedSharding
 
 from data.loader import HostBatch
 from data.vocabulary import Vocabulary
-from train.cohort import Cohort
+from train.cohort import Cohort, units_of
 from train.mesh import local_rows, make_mesh, parameter_sizes
 from train.rates import copies, target_slots
 from train.replicas import over_replicas
@@ -69,7 +69,7 @@ class Program:
         config = self.cohort.config
         length = config.stages[stage].length
         slots = target_slots([replica.config.masking for replica in self.cohort.replicas], length)
-        step = make_train_step(config, self.vocabulary, slots, copies(config.masking))
+        step = make_train_step(config, self.vocabulary, slots, copies(config.masking), units_of(self.cohort))
         every = over_replicas(step, self.mesh)
 
         def train_step(state: State, settings: Settings, batch: Batch):
