@@ -31,9 +31,13 @@ class Program:
         """On the mesh that the cohort's config asks for.
 
         Raises:
-          ValueError: the mesh does not fit the devices, the replicas or a batch size.
+          ValueError: the mesh does not fit the devices, the replicas or a batch size; or words are to be masked whole,
+            and the tokenizer does not say where they begin.
         """
         config = cohort.config
+        units = sorted(units_of(cohort) - {'token'})
+        if units and not vocabulary.starts_word[vocabulary.ordinary].any():
+            raise ValueError(f'masking.unit {units[0]}: no piece of this tokenizer begins a word; use token')
         rows = tuple(stage.batch_size // config.optimizer.micro_batches for stage in config.stages)
         return cls(
             cohort, vocabulary, make_mesh(config.run.mesh, len(cohort.replicas), rows, parameter_sizes(config.model))

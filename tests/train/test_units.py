@@ -1,5 +1,6 @@
 """Units: words and spans are chosen together, exactly as many tokens as the rate says, none more often than others."""
 
+import dataclasses
 import functools
 
 import jax
@@ -11,7 +12,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.train import reference_masking as reference
+from tests.train import step_case
+from train.cohort import Cohort, Replica
 from train.masking import document_ids, mask_rows, maskable
+from train.program import Program
 from train.rates import count
 from train.units import LONGEST_SPAN, UNIT_NUMBERS, first_tokens, span_shares
 
@@ -175,3 +179,12 @@ def test_token_arms_keep_their_masks_beside_others():
     beside = jitted(tokens_BxL, numbers, numbers * 0, settings)
     for field in alone._fields:
         np.testing.assert_array_equal(getattr(alone, field), getattr(beside, field))
+
+
+def test_a_tokenizer_without_word_starts_is_refused():
+    vocabulary = dataclasses.replace(step_case.VOCABULARY, starts_word=np.arange(60) < 5)
+    run = step_case.config()
+    run = dataclasses.replace(run, masking=dataclasses.replace(run.masking, unit='span'))
+    cohort = Cohort('0', (Replica('spans', 0, run),))
+    with pytest.raises(ValueError, match='masking.unit span: no piece of this tokenizer begins a word'):
+        Program.of(cohort, vocabulary)
