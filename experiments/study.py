@@ -21,7 +21,7 @@ from experiments.config_json import to_json
 from experiments.downstream import Downstream, left_out
 from experiments.reporting import write_report
 from experiments.workdir import Workdir
-from train.baselines import baseline_figures
+from train.baselines import baseline_figures, baselines_known
 from train.checkpoints import Checkpoints
 from train.cohort import Cohort, Replica
 from train.config import Config
@@ -128,8 +128,8 @@ class Study:
         self.workdir.keep(self._store.tokenizer, self._store.manifest['text']['sha256'])
         self.workdir.save()
         with Metrics(self.workdir.path, tensorboard=run.tensorboard) as writer:
-            if not any(record['kind'] == 'figure' and record['arm'] == '' for record in records):
-                config = replicas[0].config
+            config = replicas[0].config
+            if not baselines_known(records, config):
                 baselines = baseline_figures(self._store, config, config.stages[-1].length)
                 writer.write(*({'kind': 'figure', **record} for record in baselines))
             for program in programs:
