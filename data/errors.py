@@ -15,7 +15,7 @@ class UserError(Exception):
 
 @contextlib.contextmanager
 def flags_below(section: str, kind: type) -> Iterator[None]:
-    """In errors: `--FIELD` of a config dataclass becomes `--SECTION.FIELD`, as it is called where it is a part of a run.
+    """Makes `--FIELD` of a config dataclass in errors `--SECTION.FIELD`, as it is called where it is a part of a run.
 
     A command that prepares data takes the fields themselves as flags, and what is raised below it names those.
     """

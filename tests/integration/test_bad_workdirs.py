@@ -27,7 +27,10 @@ def held(here, finished) -> Path:
     ('words', 'said'),
     [
         (['--data.corpus', 'files:*.txt'], '--data.corpus files:*.txt: no file matches'),
-        (['--data.corpus', 'files:folder'], '--data.corpus files:folder: no file matches (a folder: try files:folder/*)'),
+        (
+            ['--data.corpus', 'files:folder'],
+            '--data.corpus files:folder: no file matches (a folder: try files:folder/*)',
+        ),
         (['--data.corpus', 'files:folder/few.txt'], 'the corpus has one document with text'),
         (['--data.corpus', 'news'], "data.corpus is 'news': use sotu, files:GLOB or tfds:NAME[:SPLIT]"),
         ([*CORPUS, '--data.tokenizer', 'hf:nowhere.json'], '--data.tokenizer hf:nowhere.json: cannot be read'),
