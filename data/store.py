@@ -122,7 +122,8 @@ def _open_split(folder: Path, name: str, manifest: dict) -> Split:
     ends = {int(documents[-1]), int(paragraphs[-1]), len(tokens)}
     if any(held[part] != stated[part] for part in held) or len(ends) > 1 or len(labels) != held['documents']:
         raise UserError(
-            f'{folder}: {name} does not hold what {MANIFEST} says; prepare it again with experiments.prepare --overwrite'
+            f'{folder}: {name} does not hold what {MANIFEST} says; '
+            'prepare it again with experiments.prepare --overwrite'
         )
     return Split(tokens, documents, paragraphs, _names(manifest['labels'], labels))
 

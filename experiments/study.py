@@ -67,11 +67,21 @@ def run(ablation: Ablation, scale: str, path: Path, seeds: range, grid: tuning.G
             configs = {arm: changed(config, {grid.field: chosen[arm]}) for arm, config in configs.items()}
         workdir.record['ablation']['arms'] |= {arm.name: to_json(arm.changes) for arm in ablation.arms}
         study.carry_out([Replica(arm, seed, config) for seed in seeds for arm, config in configs.items()], downstream)
-    table = write_report([path], path)
+        table = write_report([path], path)
+        _note_look(workdir)
     if failures := [record['failure'] for record in read(path) if record.get('failure')]:
         say(table)
         raise UserError('; '.join(failures))
     return f'{table}\n{path / "report.html"}'
+
+
+def _note_look(workdir: Workdir) -> None:
+    """Notes which seeds were seen, so that a later report can say which were added with a result at hand."""
+    arms = workdir.record['ablation']['arms']
+    seeds = sorted({each.seed for cohort in workdir.cohorts for each in cohort.replicas if each.arm in arms})
+    if not any(record['kind'] == 'report' and record['seeds'] == seeds for record in read(workdir.path)):
+        with Metrics(workdir.path) as writer:
+            writer.write({'kind': 'report', 'seeds': seeds})
 
 
 def run_and_print(*arguments) -> None:
