@@ -16,8 +16,9 @@ from data.rows import Rows
 from data.store import TokenStore
 from experiments import tuning
 from experiments import workdir as workdirs
-from experiments.ablation import Ablation, changed
+from experiments.ablation import Ablation
 from experiments.config_json import to_json
+from experiments.config_paths import changed
 from experiments.downstream import Downstream, left_out
 from experiments.reporting import write_report
 from experiments.workdir import Workdir

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 
-from experiments.ablation import differences
+from experiments.config_paths import differences
 from experiments.load import load_replica
 from experiments.reporting.records import read_csv
 from tests.integration.commands import LEAN, STEPS, contents, one_line
