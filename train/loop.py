@@ -105,6 +105,8 @@ def train(
                     records.flush()
                     checkpoints.save(step, state, {**meta, 'step': step, 'stage': index})
                     saved_at = time.monotonic()
+                    if bar.disable:
+                        log(records.line(step))
                 if asked and step < config.steps:
                     checkpoints.wait()
                     writer.flush()
