@@ -65,7 +65,9 @@ class StepRecords:
                 self.failed[name], self.failed_batch = step, host
                 self._log(f'arm {replica.arm}, seed {replica.seed}: not finite at step {step}; kept as it was before')
                 self._writer.write({'kind': 'failed', 'arm': replica.arm, 'seed': replica.seed, 'step': step})
-        self._sums += np.stack([metrics.loss, metrics.weight, metrics.correct])
+        for name, pair in metrics.pairs.items():
+            self._sums[name] = self._sums.get(name, 0) + np.stack(pair).astype(np.float64)
+        self._targets += float(metrics.targets.sum(dtype=np.float64))
         self._tokens += host.tokens_SxBxL[0].size
         done = step + 1
         config = self.cohort.config
@@ -76,11 +78,9 @@ class StepRecords:
 
     def _write(self, step: int, metrics: Metrics) -> None:
         seconds = max(time.monotonic() - self._began, 1e-9)
-        loss_R, weight_R, correct_R = self._sums
         config = self.cohort.config
         replicas = len(self.cohort.replicas)
         for i, replica in enumerate(self.cohort.replicas):
-            weight = max(weight_R[i], 1.0)
             self._writer.write(
                 {
                     'kind': 'train',
@@ -88,21 +88,21 @@ class StepRecords:
                     'seed': replica.seed,
                     'stage': stage_of(config, step)[0],
                     'step': step + 1,
-                    'loss': loss_R[i] / weight,
-                    'accuracy': correct_R[i] / weight,
+                    **{name: sum_R[i] / max(weight_R[i], 1.0) for name, (sum_R, weight_R) in self._sums.items()},
                     'grad_norm': float(metrics.grad_norm[i]),
                     'learning_rate': learning_rate(replica.config, step),
                     'rate': rate_at(replica.config.masking, step, config.steps),
                     'seen_rows': rows_before(config, step)[0] + config.stages[stage_of(config, step)[0]].batch_size,
                     'tokens_per_second': replicas * self._tokens / seconds,
-                    'targets_per_second': float(weight_R.sum()) / seconds,
+                    'targets_per_second': self._targets / seconds,
                     # Model FLOPs utilisation (Chowdhery et al. 2022, Appendix B), of all replicas together.
                     'mfu': self._flops / seconds / self._peak_flops if self._peak_flops else None,
                 }
             )
 
     def _restart_window(self) -> None:
-        self._sums = np.zeros((3, len(self.cohort.replicas)), np.float64)
+        self._sums: dict[str, np.ndarray] = {}
+        self._targets = 0.0
         self._tokens = 0
         self._flops = 0.0
         self._began = time.monotonic()
