@@ -1,21 +1,9 @@
 """What an arm costs, counted for each as if it ran alone."""
 
 from train.cohort import Replica
-from train.config import Config
 from train.evaluate import figure
-from train.objectives.table import objective_of
-from train.rates import copies, count, rate_at, rate_units, target_slots
-
-
-def step_flops(config: Config, stage: int, slots: int = 0) -> float:
-    """Floating-point operations of an update in a stage, forward and backward, a multiply-add as two.
-
-    Args:
-      slots: M, target slots a row; 0: as many as this config needs when it runs alone.
-    """
-    shape = config.stages[stage]
-    slots = slots or target_slots([config.masking], shape.length)
-    return 3 * objective_of(config).flops(config, shape.batch_size * copies(config.masking), shape.length, slots)
+from train.flops import run_flops
+from train.rates import copies, count, rate_at, rate_units
 
 
 def cost_figures(replica: Replica) -> list[dict]:
@@ -27,9 +15,8 @@ def cost_figures(replica: Replica) -> list[dict]:
     """
     config = replica.config
     masking = config.masking
-    flops = tokens = targets = step = 0
-    for index, stage in enumerate(config.stages):
-        flops += stage.steps * step_flops(config, index)
+    tokens = targets = step = 0
+    for stage in config.stages:
         tokens += stage.steps * stage.batch_size * copies(masking) * stage.length
         for _ in range(stage.steps):
             corruption = rate_at(masking, step, config.steps)
@@ -40,7 +27,7 @@ def cost_figures(replica: Replica) -> list[dict]:
             step += 1
     stage = len(config.stages) - 1
     return [
-        figure(replica, stage, config.steps, 'flops', flops),
+        figure(replica, stage, config.steps, 'flops', run_flops(config)),
         figure(replica, stage, config.steps, 'tokens', tokens),
         figure(replica, stage, config.steps, 'targets', targets),
     ]

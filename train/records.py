@@ -8,7 +8,7 @@ import numpy as np
 
 from data.loader import HostBatch
 from train.cohort import Cohort
-from train.cost import step_flops
+from train.flops import step_flops
 from train.metrics import Metrics as MetricWriter
 from train.position import rows_before, stage_of
 from train.rates import rate_at

@@ -9,7 +9,7 @@ from data.vocabulary import Vocabulary
 from experiments.planning.compile import Compiled, compile_step
 from model.kernels import splash_flops
 from train.cohort import Cohort
-from train.cost import step_flops
+from train.flops import step_flops
 from train.mesh import make_mesh
 from train.program import Program
 from train.rates import copies, target_slots

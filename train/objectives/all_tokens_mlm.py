@@ -13,7 +13,6 @@ import jax.numpy as jnp
 from data.vocabulary import Vocabulary
 from model import electra, mlm
 from model.attention import NEVER
-from model.flops import forward_flops
 from model.mlm import Params
 from train.config import Config
 from train.objectives import generation
@@ -69,12 +68,4 @@ def copy_loss(log_probs_BxM: jax.Array, gates_BxM: jax.Array, same_BxM: jax.Arra
     return -jnp.logaddexp(copied_BxM, jax.nn.log_sigmoid(-gates_BxM) + log_probs_BxM), jax.nn.sigmoid(gates_BxM)
 
 
-def flops(config: Config, batch_size: int, length: int, slots: int) -> float:
-    gate = batch_size * length * 2 * config.model.width
-    own = forward_flops(config.model, batch_size, length, length) + gate
-    return own + generation.flops(config, batch_size, length, slots)
-
-
-ALL_TOKENS_MLM = Objective(
-    weights, loss, flops, lambda config: generation.declared(config, 'head', 'gate'), electra.encoder
-)
+ALL_TOKENS_MLM = Objective(weights, loss, lambda config: generation.declared(config, 'head', 'gate'), electra.encoder)

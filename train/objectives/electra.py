@@ -5,7 +5,6 @@ import jax.numpy as jnp
 
 from data.vocabulary import Vocabulary
 from model import electra, mlm
-from model.flops import encoder_flops
 from model.mlm import Params
 from train.config import Config
 from train.objectives import generation
@@ -66,11 +65,4 @@ def _scored(config: Config, inputs: Inputs) -> jax.Array:
     return (inputs.document_ids_BxL > 0).astype(jnp.float32)
 
 
-def flops(config: Config, batch_size: int, length: int, slots: int) -> float:
-    scored, width = length if config.objective.detect == 'all' else slots, config.model.width
-    head = batch_size * scored * 2 * (width**2 + width)
-    own = encoder_flops(config.model, batch_size, length, scored) + head
-    return own + generation.flops(config, batch_size, length, slots)
-
-
-ELECTRA = Objective(weights, loss, flops, lambda config: generation.declared(config, 'detection'), electra.encoder)
+ELECTRA = Objective(weights, loss, lambda config: generation.declared(config, 'detection'), electra.encoder)

@@ -10,7 +10,6 @@ from data.vocabulary import Vocabulary
 from model import electra, mlm
 from model.attention import NEVER
 from model.config import generator_model
-from model.flops import forward_flops
 from model.mlm import Params
 from train.config import Config
 from train.masking import Masked
@@ -82,13 +81,6 @@ def placed(samples_BxM: jax.Array, masked: Masked, tokens_BxL: jax.Array) -> jax
 def weights(config: Config, inputs: Inputs) -> dict[str, jax.Array]:
     """What the term 'generator' weighs; no term where there is no generator."""
     return {'generator': jnp.sum(inputs.masked.weights_BxM)} if config.objective.has_generator else {}
-
-
-def flops(config: Config, batch_size: int, length: int, slots: int) -> float:
-    """Of the generator's forward pass."""
-    if not config.objective.has_generator:
-        return 0.0
-    return forward_flops(generator_model(config.model, config.objective.generator), batch_size, length, slots)
 
 
 def declared(config: Config, *heads: str) -> Params:

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 from data.vocabulary import Vocabulary
 from model import mlm
 from model.config import ModelConfig
-from model.flops import forward_flops
 from model.mlm import Params
 from train.config import Config
 from train.objectives.cross_entropy import cross_entropy
@@ -47,8 +46,4 @@ def loss(
     return {'mlm': total}, {'loss': (total, weight), 'accuracy': (right, weight)}
 
 
-def flops(config: Config, batch_size: int, length: int, slots: int) -> float:
-    return forward_flops(config.model, batch_size, length, slots)
-
-
-MASKED_LM = Objective(weights, loss, flops)
+MASKED_LM = Objective(weights, loss)

@@ -9,8 +9,8 @@ The step (train/step.py) knows no objective. It masks the rows of a batch and gi
 so that every term is divided once, by the weight of everything. Metrics are (sum, weight) pairs, added up over
 micro-batches and steps and divided when they are written.
 
-To add one: a file here that ends in an `Objective`, its name in config.py, its line in table.py, and a test. What its
-config needs beyond numbers that all have goes into `ObjectiveConfig` too. Parameters beside the encoder's come from
+To add one: a file here that ends in an `Objective`, its name and numbers in config.py, a line for it in table.py and in
+train/flops.py, and a test. Parameters beside the encoder's come from
 `declared`; evaluation and fine-tuning see what `encoder` leaves of them: the tree of `model.mlm`, with `head` if the
 config says that it `predicts`.
 """
@@ -49,8 +49,6 @@ class Objective(NamedTuple):
     loss: Callable[[Params, Config, Vocabulary, Inputs, jax.Array], tuple[dict[str, jax.Array], Pairs]]
     """`loss(params, config, vocabulary, inputs, key)`: term -> its sum over these rows, with the term's factor in the
     loss; and metrics. The typed key is for dropout. A metric `loss` stands for the whole loss where there is one."""
-    flops: Callable[[Config, int, int, int], float]
-    """`flops(config, B, L, M)`: operations of one forward pass over B rows of L tokens with M target slots each."""
     declared: Callable[[Config], Params] = lambda config: mlm.declared(config.model)
     """All parameters as boxes (`model.mlm.declared`)."""
     encoder: Callable[[Any], Params] = lambda params: params
