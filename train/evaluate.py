@@ -14,7 +14,7 @@ from model import mlm
 from train.cohort import Cohort, Replica
 from train.config import Config, MaskingConfig
 from train.masking import Masked, document_ids, mask_rows
-from train.objectives import judged
+from train.objectives.cross_entropy import judged
 from train.rates import UNITS, rate_at, rate_units, target_slots
 from train.replicas import over_replicas
 from train.settings import Settings, settings_at
