@@ -5,7 +5,7 @@ Nothing here needs JAX: configs match arms by their FLOPs before it starts.
 
 from collections.abc import Callable
 
-from model.config import generator_model
+from model.config import ModelConfig, generator_model
 from model.flops import encoder_flops, forward_flops
 from train.config import Config
 from train.rates import copies, target_slots
@@ -26,6 +26,14 @@ def step_flops(config: Config, stage: int, slots: int = 0) -> float:
 def run_flops(config: Config) -> float:
     """Operations of all updates of a run."""
     return sum(stage.steps * step_flops(config, index) for index, stage in enumerate(config.stages))
+
+
+def encoders(config: Config, length: int, slots: int) -> list[tuple[ModelConfig, int]]:
+    """Every encoder that an update runs, and the positions of a row at which its last layer computes states."""
+    found = [(config.model, length if config.objective.scores_all else slots)]
+    if config.objective.has_generator:
+        found.append((generator_model(config.model, config.objective.generator), slots))
+    return found
 
 
 def mlm(config: Config, batch_size: int, length: int, slots: int) -> float:

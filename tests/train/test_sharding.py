@@ -78,8 +78,7 @@ def test_a_leaf_without_axes_is_an_error():
     parameter_shardings(shapes, declared, MESH)
     shapes['head']['bias'] = jax.ShapeDtypeStruct((2, 128, 3), np.float32)
     with pytest.raises(ValueError, match=r"'head'.*'bias'.*do not name its axes"):
-        declared = mlm.declared(config)
-    parameter_shardings(shapes, declared, MESH)
+        parameter_shardings(shapes, declared, MESH)
     shapes['another'] = {'kernel': jax.ShapeDtypeStruct((2, 3), np.float32)}
     with pytest.raises(ValueError, match='another'):
         parameter_shardings(shapes, declared, MESH)

@@ -32,9 +32,9 @@ def config(name: str = 'electra', share: str = 'embeddings', rate: float = 0.3, 
     return dataclasses.replace(step_case.config(rate), objective=ObjectiveConfig(name=name, **generator, **fields))
 
 
-def inputs(config: Config, step: int = 0, rows: slice = slice(None)) -> Inputs:
+def inputs(config: Config, step: int = 0, rows: slice = slice(None), length: int = 24) -> Inputs:
     """What the step gives to an objective, for some of 8 rows."""
-    host = step_case.rows((0,), step)
+    host = step_case.rows((0,), step, length=length)
     tokens, numbers, epochs = (array[0][rows] for array in host)
     settings = settings_at(config, 0, 0)
     ids = document_ids(jnp.asarray(tokens), VOCABULARY)
