@@ -33,6 +33,8 @@ class Split:
     """int64 [paragraphs + 1]; a document's last paragraph holds its SEP."""
     labels: list[str]
     """One a document, '' where the corpus gives none."""
+    joins: np.ndarray | None = None
+    """bool [T], once `with_collocations` has found them: a token that begins a word of the collocation before it."""
 
     def first(self, count: int) -> 'Split':
         """The first `count` tokens (or all); the last document and paragraph are cut there."""
@@ -44,6 +46,7 @@ class Split:
             document_offsets=np.append(documents, count),
             paragraph_offsets=np.append(paragraphs, count),
             labels=self.labels[: len(documents)],
+            joins=None if self.joins is None else self.joins[:count],
         )
 
 

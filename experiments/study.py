@@ -10,6 +10,7 @@ from pathlib import Path
 import jax
 from tqdm import tqdm
 
+from data.collocation_store import with_collocations
 from data.errors import UserError
 from data.prepare import store_for
 from data.rows import Rows
@@ -56,6 +57,8 @@ def run(ablation: Ablation, scale: str, path: Path, seeds: range, grid: tuning.G
         workdir.check(grid.crossed(configs) if grid else configs)  # before a corpus is prepared for nothing
         left_out(configs[ablation.baseline].evaluation)
         store = store_for(configs[ablation.baseline].data, log=say)
+        if any(config.masking.unit == 'collocation' for config in configs.values()):
+            store = with_collocations(store, say)
         configs = {arm: with_vocabulary(config, store) for arm, config in configs.items()}
         study = Study(workdir, store, preemption)
         downstream = Downstream(path, configs[ablation.baseline], store.tokenizer, ablation.baseline, say)
