@@ -170,7 +170,7 @@ def test_common_rates_have_the_same_masks_for_all_and_the_own_rate_is_the_arms()
 
 ON_FOUR_DEVICES = """
 import jax, numpy as np
-from train.evaluate import ReplicaProgram
+from train.replicas import ReplicaProgram
 from train.mesh import make_mesh
 from train.sharding import placed
 
