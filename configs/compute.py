@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from experiments.ablation import changed
+from experiments.config_paths import changed
 from train.config import Config, Stage
 from train.flops import run_flops
 

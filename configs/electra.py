@@ -21,7 +21,8 @@ from configs import scales
 from configs.compute import matched
 from configs.masking_rate import tasks
 from configs.published import table
-from experiments.ablation import Ablation, Arm, changed
+from experiments.ablation import Ablation, Arm
+from experiments.config_paths import changed
 from train.config import Config, Stage
 
 

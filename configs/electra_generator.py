@@ -12,7 +12,8 @@ Only widths differ, the generator has as many layers as the discriminator. Not a
 
 from configs import scales
 from configs.electra import primary, recipe
-from experiments.ablation import Ablation, Arm, changed
+from experiments.ablation import Ablation, Arm
+from experiments.config_paths import changed
 from train.config import Stage
 
 

@@ -11,7 +11,8 @@ At one rate both objectives choose the same tokens. Not as published: as in elec
 
 from configs import scales
 from configs.electra import BERT, at_equal_flops, primary, recipe
-from experiments.ablation import Ablation, changed
+from experiments.ablation import Ablation
+from experiments.config_paths import changed
 
 RATES = (0.15, 0.25, 0.40)
 

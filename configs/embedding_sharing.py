@@ -15,7 +15,8 @@ ELECTRA's own form, too); the learning rate of the ablation is not given, ELECTR
 from configs import scales
 from configs.electra import primary, recipe
 from configs.published import table
-from experiments.ablation import Ablation, Arm, changed
+from experiments.ablation import Ablation, Arm
+from experiments.config_paths import changed
 from train.config import Stage
 
 

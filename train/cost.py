@@ -1,7 +1,7 @@
 """What an arm costs, counted for each as if it ran alone."""
 
 from train.cohort import Replica
-from train.evaluate import figure
+from train.figures import figure
 from train.flops import run_flops
 from train.rates import copies, count, rate_at, rate_units
 

@@ -105,6 +105,8 @@ def train(
                     records.flush()
                     checkpoints.save(step, state, {**meta, 'step': step, 'stage': index})
                     saved_at = time.monotonic()
+                    if bar.disable:
+                        log(records.line(step))
                 if asked and step < config.steps:
                     checkpoints.wait()
                     writer.flush()
@@ -142,7 +144,8 @@ def _stop_if_all_failed(records: StepRecords, checkpoints: Checkpoints, workdir:
     checkpoints.wait()
     (arm, seed), step = list(records.failed.items())[-1]
     path = Path(workdir) / f'failed-batch-{step}.npz'
-    np.savez(path, **records.failed_batch._asdict())
+    held = {name: array for name, array in records.failed_batch._asdict().items() if array is not None}
+    np.savez(path, **held)
     raise AllFailed(
         f'the loss or a gradient is not finite in any replica since step {step} (the last: arm {arm}, seed {seed}); '
         f'the batch is in {path}: try a lower --optimizer.learning_rate or --optimizer.clip_norm 1 in another --workdir'

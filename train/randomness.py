@@ -2,8 +2,8 @@
 
 import jax
 
-WEIGHTS, DROPOUT, RANKS, RULE, REPLACEMENTS, HEAD, HEAD_DROPOUT, SAMPLES = range(8)
-"""Purposes. Numbers drawn for one are independent of those drawn for another. Those of heads are of fine-tuning."""
+WEIGHTS, DROPOUT, RANKS, RULE, REPLACEMENTS, HEAD, HEAD_DROPOUT, SPANS, CUTS, SAMPLES = range(10)
+"""Purposes. Numbers drawn for one are independent of those drawn for another. HEAD... are of fine-tuning."""
 
 
 def purpose_key(seed: jax.Array, purpose: int) -> jax.Array:

@@ -7,13 +7,45 @@ import jax
 import numpy as np
 
 from data.loader import HostBatch
-from train.cohort import Cohort
+from train.cohort import CONTROL, Cohort
 from train.flops import step_flops
 from train.metrics import Metrics as MetricWriter
-from train.position import rows_before, stage_of
+from train.position import rows_before, stage_of, tokens_after
 from train.rates import rate_at
 from train.schedule import learning_rate
 from train.step import Metrics
+
+
+class _Window:
+    """Steps in a row: sums over their targets, and since when."""
+
+    def __init__(self):
+        self.steps = 0
+        self.tokens = 0
+        """That all replicas read together."""
+        self.flops = 0.0
+        self.targets = 0.0
+        """That all replicas scored together."""
+        self.pairs: dict[str, np.ndarray] = {}
+        """Metric -> its sum and its weight for each replica, [2, R]."""
+        self._began = time.monotonic()
+
+    def add(self, metrics: Metrics, tokens: int, flops: float) -> None:
+        self.steps += 1
+        self.tokens += tokens
+        self.flops += flops
+        self.targets += float(metrics.targets.sum(dtype=np.float64))
+        for name, pair in metrics.pairs.items():
+            self.pairs[name] = self.pairs.get(name, 0) + np.stack(pair).astype(np.float64)
+
+    def means(self) -> dict[str, np.ndarray]:
+        """Metric -> its mean for each replica; losses in nats, shares in percent."""
+        units = {name: 1 if name.endswith('loss') else 100 for name in self.pairs}
+        return {name: units[name] * pair[0] / np.maximum(pair[1], 1.0) for name, pair in self.pairs.items()}
+
+    @property
+    def seconds(self) -> float:
+        return max(time.monotonic() - self._began, 1e-9)
 
 
 class StepRecords:
@@ -42,7 +74,7 @@ class StepRecords:
         stages = range(len(cohort.config.stages))
         self._flops_of_stage = [sum(step_flops(replica.config, i) for replica in cohort.replicas) for i in stages]
         self._pending: tuple[int, Metrics, HostBatch] | None = None
-        self._restart_window()
+        self._window, self._since_line = _Window(), _Window()
 
     def add(self, step: int, metrics: Metrics, host: HostBatch) -> None:
         """Takes the metrics of update `step` (from 0) without waiting for them."""
@@ -65,21 +97,18 @@ class StepRecords:
                 self.failed[name], self.failed_batch = step, host
                 self._log(f'arm {replica.arm}, seed {replica.seed}: not finite at step {step}; kept as it was before')
                 self._writer.write({'kind': 'failed', 'arm': replica.arm, 'seed': replica.seed, 'step': step})
-        for name, pair in metrics.pairs.items():
-            self._sums[name] = self._sums.get(name, 0) + np.stack(pair).astype(np.float64)
-        self._targets += float(metrics.targets.sum(dtype=np.float64))
-        self._tokens += host.tokens_SxBxL[0].size
-        done = step + 1
+        stage, replicas = stage_of(self.cohort.config, step)[0], len(self.cohort.replicas)
+        for window in (self._window, self._since_line):
+            window.add(metrics, replicas * host.tokens_SxBxL[0].size, self._flops_of_stage[stage])
         config = self.cohort.config
-        self._flops += self._flops_of_stage[stage_of(config, step)[0]]
-        if done % config.run.log_every == 0 or done == config.steps:
+        if (step + 1) % config.run.log_every == 0 or step + 1 == config.steps:
             self._write(step, metrics)
-            self._restart_window()
+            self._window = _Window()
 
     def _write(self, step: int, metrics: Metrics) -> None:
-        seconds = max(time.monotonic() - self._began, 1e-9)
+        window, seconds = self._window, self._window.seconds
+        means = window.means()
         config = self.cohort.config
-        replicas = len(self.cohort.replicas)
         for i, replica in enumerate(self.cohort.replicas):
             self._writer.write(
                 {
@@ -88,21 +117,45 @@ class StepRecords:
                     'seed': replica.seed,
                     'stage': stage_of(config, step)[0],
                     'step': step + 1,
-                    **{name: sum_R[i] / max(weight_R[i], 1.0) for name, (sum_R, weight_R) in self._sums.items()},
+                    # Fewer than log_every where the run was taken up again, or ends.
+                    'steps': window.steps,
+                    **{name: mean_R[i] for name, mean_R in means.items()},
                     'grad_norm': float(metrics.grad_norm[i]),
                     'learning_rate': learning_rate(replica.config, step),
                     'rate': rate_at(replica.config.masking, step, config.steps),
                     'seen_rows': rows_before(config, step)[0] + config.stages[stage_of(config, step)[0]].batch_size,
-                    'tokens_per_second': replicas * self._tokens / seconds,
-                    'targets_per_second': self._targets / seconds,
+                    'cohort_tokens_per_second': window.tokens / seconds,
+                    'cohort_targets_per_second': window.targets / seconds,
                     # Model FLOPs utilisation (Chowdhery et al. 2022, Appendix B), of all replicas together.
-                    'mfu': self._flops / seconds / self._peak_flops if self._peak_flops else None,
+                    'mfu': window.flops / seconds / self._peak_flops if self._peak_flops else None,
                 }
             )
 
-    def _restart_window(self) -> None:
-        self._sums: dict[str, np.ndarray] = {}
-        self._targets = 0.0
-        self._tokens = 0
-        self._flops = 0.0
-        self._began = time.monotonic()
+    def line(self, step: int) -> str:
+        """What a log without a progress bar says at update `step`, of the updates since it said so last."""
+        window, self._since_line = self._since_line, _Window()
+        config, speed = self.cohort.config, window.tokens / window.seconds
+        of_arm: dict[str, list[float]] = {}
+        for replica, mean in zip(self.cohort.replicas, window.means()['loss'], strict=True):
+            if not replica.arm.endswith(CONTROL):
+                of_arm.setdefault(replica.arm, []).append(mean)
+        rates = {rate_at(replica.config.masking, step - 1, config.steps) for replica in self.cohort.replicas}
+        parts = [
+            f'cohort {self.cohort.name}: step {step:,} of {config.steps:,}',
+            f'training loss{", each arm at its own rate:" if len(rates) > 1 else ""} '
+            + ', '.join(f'{arm} {_number(np.mean(means))}' for arm, means in of_arm.items()),
+            f'{speed:,.0f} tokens/s',
+        ]
+        if step < config.steps and speed:
+            left = len(self.cohort.replicas) * tokens_after(config, step) / speed
+            parts.append(f'about {_spoken(left)} left')
+        return '; '.join(parts)
+
+
+def _number(loss: float) -> str:
+    return f'{loss:.3f}' if np.isfinite(loss) else 'not finite'
+
+
+def _spoken(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    return f'{minutes // 60} h {minutes % 60} min' if minutes >= 60 else f'{minutes} min' if minutes else 'a minute'

@@ -1,6 +1,6 @@
 """One update of one replica: masking, loss, gradients and the new weights, as a pure function."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import jax
@@ -36,6 +36,8 @@ class Batch(NamedTuple):
     tokens_SxBxL: jax.Array
     row_ids_SxB: jax.Array
     epochs_SxB: jax.Array
+    joins_SxBxL: jax.Array | None
+    """Where an arm masks collocations (`HostBatch`)."""
     seeds_S: jax.Array
     step: jax.Array
     """Updates done before this one."""
@@ -66,7 +68,7 @@ def init_params(key: jax.Array, config: Config) -> Any:
 
 
 def make_train_step(
-    config: Config, vocabulary: Vocabulary, slots: int, copies: int
+    config: Config, vocabulary: Vocabulary, slots: int, copies: int, units: Collection[str] = ('token',)
 ) -> Callable[[tuple[State, Settings], Batch], tuple[State, Metrics]]:
     """The step of one replica: `train_step((state, settings), batch) -> (state, metrics)`.
 
@@ -74,6 +76,7 @@ def make_train_step(
       config: the cohort's; fields that `Settings` carries are read from there instead.
       slots: M, target slots a row.
       copies: times each row is encoded (prediction rate above corruption rate).
+      units: those that any arm masks by.
     """
     micro_batches, objective = config.optimizer.micro_batches, objective_of(config)
 
@@ -83,8 +86,10 @@ def make_train_step(
         tokens_BxL = batch.tokens_SxBxL[own]
         document_ids_BxL = document_ids(tokens_BxL, vocabulary)
         rows = (batch.row_ids_SxB[own], batch.epochs_SxB[own], settings)
+        joins_BxL = None if batch.joins_SxBxL is None else batch.joins_SxBxL[own]
+        choice = dict(slots=slots, copies=copies, units=units, joins_BxL=joins_BxL)
         inputs = Inputs(
-            mask_rows(tokens_BxL, document_ids_BxL, *rows, vocabulary, slots=slots, copies=copies),
+            mask_rows(tokens_BxL, document_ids_BxL, *rows, vocabulary, **choice),
             jnp.repeat(tokens_BxL, copies, axis=0),
             jnp.repeat(document_ids_BxL, copies, axis=0),
             sample_noise(tokens_BxL.shape[1], *rows, copies),

@@ -11,7 +11,7 @@ import pytest
 
 from configs import scales
 from configs.compute import flops
-from experiments.ablation import changed, differences
+from experiments.config_paths import changed, differences
 from train.rates import copies, rate_at, target_slots
 
 FOLDER = Path(__file__).parents[2] / 'configs'
@@ -22,6 +22,7 @@ VARIES = {
     'corruption_rule': {'masking.rule'},
     'corruption_rule_40': {'masking.corruption_rate', 'masking.rule'},
     'prediction_rate': {'masking.corruption_rate', 'masking.prediction_rate'},
+    'masking_strategy': {'masking.corruption_rate', 'masking.unit'},
     'masking_schedule': {'masking.corruption_rate', 'masking.rate_points'},
     'curriculum': {'stages', 'stages.0.steps'},
     'static_masking': {'masking.duplicates'},

@@ -7,7 +7,8 @@ The step (train/step.py) knows no objective. It masks the rows of a batch and gi
     sum over terms of  sums[term] / weights[term]
 
 so that every term is divided once, by the weight of everything. Metrics are (sum, weight) pairs, added up over
-micro-batches and steps and divided when they are written.
+micro-batches and steps and divided when they are written: those whose names end in `loss` in nats, all others in
+percent.
 
 To add one: a file here that ends in an `Objective`, its name and numbers in config.py, a line for it in table.py and in
 train/flops.py, and a test. Parameters beside the encoder's come from
