@@ -192,7 +192,7 @@ class Study:
             say(f'cohort {cohort.name}: evaluated in {time.monotonic() - trained:.0f} s')
         evaluated = time.monotonic()
         if downstream:
-            params_R, step_R = state.params, state.step.tolist()
+            params_R, step_R = program.encoders(state.params), state.step.tolist()
             del state, restored  # the optimizer's moments are not needed any more
             failed = {
                 (replica.arm, replica.seed)
@@ -227,9 +227,13 @@ class Study:
     def _curve(self, program: Program, writer: Metrics):
         """Writes a point of each replica's learning curve, at the last stage's length."""
         config = program.cohort.config
+        if not config.objective.predicts:
+            return lambda state, stage, step: None
         held_out = HeldOut(self._store, program.cohort, config.stages[-1].length, program.mesh)
 
         def curve(state: State, stage: int, step: int) -> None:
-            writer.write(*({'kind': 'figure', **point} for point in held_out.curve(state.params, stage, step)))
+            writer.write(
+                *({'kind': 'figure', **point} for point in held_out.curve(program.encoders(state.params), stage, step))
+            )
 
         return curve

@@ -5,8 +5,9 @@ from typing import Literal
 
 from data.config import DataConfig
 from data.tasks.config import TaskConfig
-from model.config import ModelConfig
+from model.config import ModelConfig, generator_model
 from train.finetuning.recipe import Recipe
+from train.objectives.config import ObjectiveConfig
 
 
 @dataclass(frozen=True)
@@ -235,6 +236,7 @@ class Config:
 
     data: DataConfig = field(default_factory=DataConfig)
     model: ModelConfig = field(default_factory=ModelConfig)
+    objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
     masking: MaskingConfig = field(default_factory=MaskingConfig)
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
     stages: tuple[Stage, ...] = (Stage(length=64, batch_size=16, steps=100), Stage(length=128, batch_size=8, steps=20))
@@ -251,6 +253,8 @@ class Config:
         longest = max(stage.length for stage in self.stages)
         if self.model.positions == 'learned' and longest > self.model.max_length:
             raise ValueError(f'model.max_length {self.model.max_length} is below the longest stage, {longest}')
+        if self.objective.has_generator:
+            generator_model(self.model, self.objective.generator)  # refuses what cannot be
         targets = {rate: rate * (self.stages[-1].length - 2) for rate in self.evaluation.rates}
         if none := [rate for rate, count in targets.items() if count < 0.5]:
             raise ValueError(

@@ -12,11 +12,12 @@ from train.step import State
 
 def final_records(program: Program, store: TokenStore, state: State) -> tuple[list[dict], list[str]]:
     """Records for metrics.jsonl of every replica that has not failed, and remarks for the user."""
-    cohort, mesh, params_R = program.cohort, program.mesh, state.params
+    cohort, mesh, params_R = program.cohort, program.mesh, program.encoders(state.params)
     config = cohort.config
     stage, step, length = len(config.stages) - 1, config.steps, config.stages[-1].length
-    figures = HeldOut(store, cohort, length, mesh).figures(params_R, stage, step)
-    if config.evaluation.likelihood_paragraphs:
+    predicts = config.objective.predicts
+    figures = HeldOut(store, cohort, length, mesh).figures(params_R, stage, step) if predicts else []
+    if predicts and config.evaluation.likelihood_paragraphs:
         figures += likelihood_figures(store, cohort, params_R, length, mesh, stage, step)
     remarks = []
     if config.evaluation.probe_paragraphs:
@@ -26,7 +27,7 @@ def final_records(program: Program, store: TokenStore, state: State) -> tuple[li
     for replica in cohort.replicas:
         figures += cost_figures(replica)
     records = [{'kind': 'figure', **record} for record in figures]
-    if config.evaluation.examples:
+    if predicts and config.evaluation.examples:
         records += example_records(store, cohort, params_R, length, mesh)
     reached = {(r.arm, r.seed): int(done) for r, done in zip(cohort.replicas, state.step, strict=True)}
     return [record for record in records if reached.get((record['arm'], record['seed']), step) == step], remarks

@@ -11,9 +11,10 @@ from data.loader import HostBatch
 from data.vocabulary import Vocabulary
 from train.cohort import Cohort, units_of
 from train.mesh import local_rows, make_mesh, parameter_sizes
+from train.objectives.table import objective_of
 from train.rates import copies, target_slots
 from train.replicas import over_replicas
-from train.settings import Settings, settings_at
+from train.settings import Settings, settings_at, stacked
 from train.sharding import optimizer_shardings, parameter_shardings, placed, put
 from train.step import Batch, State, init_state, make_train_step
 
@@ -39,9 +40,8 @@ class Program:
         if units and not vocabulary.starts_word[vocabulary.ordinary].any():
             raise ValueError(f'masking.unit {units[0]}: no piece of this tokenizer begins a word; use token')
         rows = tuple(stage.batch_size // config.optimizer.micro_batches for stage in config.stages)
-        return cls(
-            cohort, vocabulary, make_mesh(config.run.mesh, len(cohort.replicas), rows, parameter_sizes(config.model))
-        )
+        sizes = parameter_sizes(objective_of(config).declared(config))
+        return cls(cohort, vocabulary, make_mesh(config.run.mesh, len(cohort.replicas), rows, sizes))
 
     def init(self) -> State:
         """New replicas."""
@@ -54,7 +54,7 @@ class Program:
         """Shapes, dtypes and shardings of the state, as restoring a checkpoint needs them."""
         config = self.cohort.config
         shapes = jax.eval_shape(self._init, self._seeds())
-        params = parameter_shardings(shapes.params, config.model, self.mesh)
+        params = parameter_shardings(shapes.params, objective_of(config).declared(config), self.mesh)
         by_replica = placed(self.mesh, 'replica')
         shardings = State(
             params,
@@ -63,6 +63,10 @@ class Program:
             seen_rows=by_replica,
         )
         return jax.tree.map(_abstract, shapes, shardings)
+
+    def encoders(self, params_R: Any) -> Any:
+        """What is evaluated and fine-tuned of all replicas' parameters: stacked trees of `model.mlm`."""
+        return objective_of(self.cohort.config).encoder(params_R)
 
     def compile_step(self, stage: int) -> Any:
         """The compiled `(state, settings, batch) -> (state, metrics)` of a stage; the state's buffers are donated."""
@@ -106,8 +110,7 @@ class Program:
         return Batch(*placed_rows, *put((seeds, np.int32(step)), placed(self.mesh)))
 
     def _settings(self, step: int) -> Settings:
-        each = [settings_at(replica.config, replica.seed, step) for replica in self.cohort.replicas]
-        return Settings(*(np.stack(leaf) for leaf in zip(*each, strict=True)))
+        return stacked([settings_at(replica.config, replica.seed, step) for replica in self.cohort.replicas])
 
     def _abstract_batch(self, stage: int) -> Batch:
         shape, seeds = self.cohort.config.stages[stage], len(self.cohort.seeds)

@@ -7,10 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from experiments.config_json import from_json
 from experiments.known_metrics import METRICS, known
 from experiments.reporting.pooling import check_poolable
 from experiments.reporting.records import Row, read_records
 from train.cohort import CONTROL, REFERENCES
+from train.objectives.config import ObjectiveConfig
 
 _PLACES = {metric: place for place, metric in enumerate(METRICS)}
 
@@ -123,6 +125,11 @@ class Results:
         """Those of the measures that are of fine-tuned models: one value for each fine-tuning seed."""
         fine_tuned = {Measure(row.metric, row.eval_rate, row.task) for row in self.rows if row.ft_seed is not None}
         return [measure for measure in self.measures if measure in fine_tuned]
+
+    def lacks(self, arm: str, metric: str) -> bool:
+        """Whether an arm has no such figure by its nature: the metric needs an MLM head, and it has none."""
+        objective = self.config['configs'][arm].get('objective', {})
+        return known(metric).needs_head and not from_json(ObjectiveConfig, objective).predicts
 
     def rates(self, metric: str) -> list[float]:
         """Evaluation rates of a metric that is measured at several."""

@@ -73,7 +73,10 @@ def measures_section(results: Results) -> Section | None:
     rows = []
     for arm, name in enumerate(arm_names(results)):
         n = max(column[arm].n for column in columns_MxA)
-        cells = [spoken(column[arm], known(m.metric), n) for column, m in zip(columns_MxA, measures, strict=True)]
+        cells = [
+            '' if results.lacks(results.arms[arm], m.metric) else spoken(column[arm], known(m.metric), n)
+            for column, m in zip(columns_MxA, measures, strict=True)
+        ]
         rows.append([name, str(n), *cells])
     with_reference = any(value is not None for value in lines)
     metrics = {measure.metric for measure in measures}

@@ -20,7 +20,7 @@ from train import chips, loop
 from train.checkpoints import Checkpoints
 from train.cohort import CONTROL
 from train.config import RunConfig, Stage
-from train.cost import step_flops
+from train.flops import step_flops
 from train.metrics import Metrics, read
 from train.preemption import Preemption
 from train.program import Program
@@ -175,7 +175,7 @@ def test_utilisation_is_the_share_of_the_peak_that_the_model_needs(tmp_path, pea
     with Metrics(tmp_path) as writer:
         records = StepRecords(group, writer, lambda _: None, peak)
         for step in range(4):
-            records.add(step, StepMetrics(ones, ones, ones, ones, np.ones(2, bool)), rows((0,), step))
+            records.add(step, StepMetrics({'loss': (ones, ones)}, ones, ones, np.ones(2, bool)), rows((0,), step))
         records.flush()
     found = read(tmp_path)
     assert len(found) == 4
