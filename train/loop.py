@@ -87,6 +87,8 @@ def train(
                 start=rows_before(config, step)[1],
                 steps=start + stage.steps - step,
                 local=program.local_rows(index),
+                form=config.objective.rows,
+                second=config.objective.second,
             )
             for host in rows:
                 with profile.step(step, state):
