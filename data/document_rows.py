@@ -1,6 +1,5 @@
 """Rows of whole sentences of one document (Liu et al. 2019, Section 4.2: DOC-SENTENCES)."""
 
-from data.errors import UserError
 from data.layout import Cut, laid_out
 from data.sentence_units import Units
 from data.store import Split
@@ -11,18 +10,10 @@ class DocumentRows:
     """A row is [CLS], as many sentences of one document as fit, [SEP], padding; every token is in one row."""
 
     def __init__(self, split: Split, length: int, vocabulary: Vocabulary):
-        """Rows of `length` tokens, L; a sentence of more than L - 2 fills several.
-
-        Raises:
-          UserError: the split has no sentence.
-        """
+        """Rows of `length` tokens, L; a sentence of more than L - 2 fills several."""
         self._split, self._length, self._vocabulary = split, length, vocabulary
         units = Units(split, length - 2, vocabulary)
         firsts_N, lasts_N = units.packed(length - 2)
-        if not len(firsts_N):
-            raise UserError(
-                'no document has a sentence for a row (--objective.rows doc_sentences): use a larger corpus'
-            )
         self._starts_N, self._stops_N = units.starts_U[firsts_N], units.stops_U[lasts_N - 1]
 
     def __len__(self) -> int:

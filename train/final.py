@@ -5,6 +5,7 @@ from train.cost import cost_figures
 from train.evaluate import HeldOut
 from train.examples import example_records
 from train.likelihood import likelihood_figures
+from train.pair_figures import pair_figures
 from train.probe import probe_figures
 from train.program import Program
 from train.step import State
@@ -20,6 +21,9 @@ def final_records(program: Program, store: TokenStore, state: State) -> tuple[li
     if predicts and config.evaluation.likelihood_paragraphs:
         figures += likelihood_figures(store, cohort, params_R, length, mesh, stage, step)
     remarks = []
+    if config.objective.judges_pairs:
+        pairs, remarks = pair_figures(store, cohort, state.params, length, mesh, stage, step)
+        figures += pairs
     if config.evaluation.probe_paragraphs:
         probes, reason = probe_figures(store, cohort, params_R, length, mesh, stage, step)
         figures += probes
