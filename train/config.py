@@ -175,6 +175,8 @@ class EvaluationConfig:
     """Rows evaluated at once. Changes no figure."""
     likelihood_paragraphs: int = 64
     """Held-out paragraphs for the pseudo-log-likelihood per word (0: none)."""
+    curve_probe: int = 0
+    """Held-out paragraphs for a probe at each point, which arms without an MLM head have too (0: none)."""
     probe_paragraphs: int = 1500
     """Held-out paragraphs for the frozen-feature probe (0: none). Needs a corpus with labels."""
     examples: int = 4
@@ -187,7 +189,15 @@ class EvaluationConfig:
     def __post_init__(self):
         if not self.rates or not all(0 < rate <= 1 for rate in self.rates) or len(set(self.rates)) < len(self.rates):
             raise ValueError(f'evaluation.rates {self.rates}: give at least one rate above 0 and up to 1, each once')
-        for name in ('rows', 'curve_every', 'curve_rows', 'likelihood_paragraphs', 'probe_paragraphs', 'examples'):
+        for name in (
+            'rows',
+            'curve_every',
+            'curve_rows',
+            'curve_probe',
+            'likelihood_paragraphs',
+            'probe_paragraphs',
+            'examples',
+        ):
             if getattr(self, name) < 0:
                 raise ValueError(f'evaluation.{name} is {getattr(self, name)}: use 0 or more')
         if self.batch_size < 1 or (self.curve_every and not self.curve_rows):

@@ -5,7 +5,7 @@ from train.cost import cost_figures
 from train.evaluate import HeldOut
 from train.examples import example_records
 from train.likelihood import likelihood_figures
-from train.probe import probe_figures
+from train.probe import Probe
 from train.program import Program
 from train.step import State
 
@@ -21,9 +21,9 @@ def final_records(program: Program, store: TokenStore, state: State) -> tuple[li
         figures += likelihood_figures(store, cohort, params_R, length, mesh, stage, step)
     remarks = []
     if config.evaluation.probe_paragraphs:
-        probes, reason = probe_figures(store, cohort, params_R, length, mesh, stage, step)
-        figures += probes
-        remarks += [reason] if reason else []
+        probe = Probe(store, cohort, length, mesh, config.evaluation.probe_paragraphs)
+        figures += probe.majority() + probe.figures(params_R, stage, step)
+        remarks += [probe.reason] if probe.reason else []
     for replica in cohort.replicas:
         figures += cost_figures(replica)
     records = [{'kind': 'figure', **record} for record in figures]

@@ -135,8 +135,9 @@ class StepRecords:
         """What a log without a progress bar says at update `step`, of the updates since it said so last."""
         window, self._since_line = self._since_line, _Window()
         config, speed = self.cohort.config, window.tokens / window.seconds
+        means_R = window.means().get('loss', np.zeros(len(self.cohort.replicas)))
         of_arm: dict[str, list[float]] = {}
-        for replica, mean in zip(self.cohort.replicas, window.means()['loss'], strict=True):
+        for replica, mean in zip(self.cohort.replicas, means_R, strict=True):
             if not replica.arm.endswith(CONTROL):
                 of_arm.setdefault(replica.arm, []).append(mean)
         rates = {rate_at(replica.config.masking, step - 1, config.steps) for replica in self.cohort.replicas}

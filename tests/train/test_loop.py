@@ -195,7 +195,11 @@ def test_a_record_says_how_many_steps_it_averages(tmp_path):
     with Metrics(tmp_path) as writer:
         records = StepRecords(cohort({'a': each}), writer, lambda _: None)
         for step in range(3, 6):
-            records.add(step, StepMetrics(one * (step + 1), one, half, one, np.ones(1, bool)), rows((0,), step))
+            records.add(
+                step,
+                StepMetrics({'loss': (one * (step + 1), one), 'accuracy': (half, one)}, one, one, np.ones(1, bool)),
+                rows((0,), step),
+            )
         records.flush()
     found = [(record['step'], record['steps'], record['loss'], record['accuracy']) for record in read(tmp_path)]
     assert found == [(4, 1, 4.0, 50.0), (6, 2, 5.5, 50.0)]
@@ -211,7 +215,7 @@ def test_a_line_of_progress(tmp_path, monkeypatch):
         for step, loss in enumerate((4.0, 2.0)):
             losses = np.array([loss, 9, np.nan], np.float32)
             host = SimpleNamespace(tokens_SxBxL=np.zeros((1, 4, 12)))
-            records.add(step, StepMetrics(losses, three, three, three, np.ones(3, bool)), host)
+            records.add(step, StepMetrics({'loss': (losses, three)}, three, three, np.ones(3, bool)), host)
         records.flush()
         clock[0] = 2.0
         line = records.line(2)
