@@ -36,7 +36,7 @@ def mixed(tmp_path_factory):
 
 def rows(table: str, caption: str) -> list[list[str]]:
     """Cells of the table under a caption."""
-    lines = table[table.index(caption) :].split('\n\n')[1].splitlines()
+    lines = table[table.index(f'**{caption}') :].split('\n\n')[1].splitlines()
     return [[cell.strip() for cell in line.strip('|').split('|')] for line in lines[2:]]
 
 
