@@ -18,6 +18,7 @@ import tensorstore
 from orbax.checkpoint.checkpoint_managers import LatestN
 
 from data.errors import UserError
+from train import hosts
 
 # Orbax reports through absl what it also raises, and much else that no user can act on.
 logging.getLogger('absl').addFilter(lambda record: 'orbax' not in record.pathname)
@@ -81,9 +82,11 @@ class Checkpoints:
         wanted = [step for step in self.steps() if only in (None, step)]
         for step in reversed(wanted):
             try:
-                stored, meta = self._describe(step)
+                with hosts.together(_Incomplete('another host cannot read it')):
+                    stored, meta = self._describe(step)
                 _check(self._folder / str(step), stored, abstract_state)
-                state = self._read(step, abstract_state)
+                with hosts.together(_Incomplete('another host cannot read it')):
+                    state = self._read(step, abstract_state)
             except _Incomplete as reason:
                 self._incomplete.append(step)
                 self._log(f'Checkpoint {self._folder / str(step)} is incomplete and passed over: {reason}.')
@@ -122,7 +125,10 @@ class Checkpoints:
         self.close()
 
     def steps(self) -> list[int]:
-        """The steps that are on disk, complete or not, rising."""
+        """The steps that are on disk, complete or not, rising; to be called by all hosts."""
+        return hosts.from_first(self._on_disk)
+
+    def _on_disk(self) -> list[int]:
         if not self._folder.exists():
             return []
         names = [path.name for path in self._folder.iterdir() if path.is_dir()]
@@ -136,7 +142,7 @@ class Checkpoints:
                 raise _Incomplete(f'{item} is missing')
         with _unreadable('meta'):
             meta = ocp.JsonCheckpointHandler().restore(folder / 'meta')
-        with _unreadable('state'), ocp.StandardCheckpointer() as reader:
+        with _unreadable('state'), _reader() as reader:
             _probe(folder / 'state')
             metadata = reader.metadata(folder / 'state').item_metadata
         if metadata is None:
@@ -148,19 +154,27 @@ class Checkpoints:
         target = jax.tree.map(
             lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding or first), abstract_state
         )
-        with _unreadable('state'), ocp.StandardCheckpointer() as reader:
+        with _unreadable('state'), _reader() as reader:
             return reader.restore(self._folder / str(step) / 'state', target)
 
     def _open(self) -> ocp.CheckpointManager:
         if self._manager is None:
             # Orbax takes any folder with a number for a complete step and saves no step that is not after it.
-            for step in self._incomplete:
+            for step in self._incomplete if hosts.is_first() else []:
                 _move_aside(self._folder / str(step))
+            hosts.wait()
             options = ocp.CheckpointManagerOptions(
                 preservation_policy=LatestN(self._keep), cleanup_tmp_directories=True
             )
             self._manager = ocp.CheckpointManager(self._folder, options=options)
         return self._manager
+
+
+def _reader() -> ocp.StandardCheckpointer:
+    """Reads this host's part, and waits for no other: one that finds a file broken does not come."""
+    own = jax.process_index()
+    options = ocp.options.MultiprocessingOptions(primary_host=own, active_processes={own})
+    return ocp.StandardCheckpointer(multiprocessing_options=options)
 
 
 class _Incomplete(Exception):

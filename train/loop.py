@@ -1,7 +1,7 @@
 """The training loop of one cohort, from its newest checkpoint to its last step."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,9 @@ import numpy as np
 from tqdm import tqdm
 
 from data.errors import UserError
-from data.loader import batches
+from data.loader import HostBatch, batches
 from data.store import TokenStore
+from train import hosts
 from train.checkpoints import Checkpoints
 from train.chips import peak_flops
 from train.metrics import Metrics as MetricWriter
@@ -68,31 +69,25 @@ def train(
     # All stages before the first step: one that does not fit in memory is known at once.
     steps = {index: _compiled(program, index) for index in range(stage_of(config, step)[0], len(config.stages))}
     log(f'cohort {program.cohort.name}: compiled {len(steps)} stages in {time.monotonic() - began:.1f} s')
+    hosts.wait()  # compilation takes some longer than others
     devices = program.mesh.devices
     peak = peak_flops(devices.flat[0].device_kind)
     records = StepRecords(program.cohort, writer, log, peak and devices.size * peak)
-    profile = Profile(workdir / 'profile', config.run.profile, log)
+    profile = Profile(workdir / 'profile', config.run.profile if hosts.is_first() else (0, 0), log)
+    votes = hosts.Votes()
     saved_at = time.monotonic()
-    bar = tqdm(total=config.steps, initial=step, unit='step', disable=None, desc=f'cohort {program.cohort.name}')
+    shown = None if hosts.is_first() else True  # None: on a terminal
+    bar = tqdm(total=config.steps, initial=step, unit='step', disable=shown, desc=f'cohort {program.cohort.name}')
     with bar, profile:
         while step < config.steps:
             index, start = stage_of(config, step)
             stage = config.stages[index]
-            rows = batches(
-                store.train,
-                store.tokenizer.vocabulary,
-                seeds=program.cohort.seeds,
-                length=stage.length,
-                batch_size=stage.batch_size,
-                start=rows_before(config, step)[1],
-                steps=start + stage.steps - step,
-                local=program.local_rows(index),
-            )
+            rows = _rows(program, store, step, start + stage.steps - step, program.local_rows(index))
             for host in rows:
                 with profile.step(step, state):
                     state, metrics = steps[index](state, program.settings(step), program.batch(host, index, step))
                 profile.after(step, state)
-                records.add(step, metrics, host)  # fetches the step before while this one runs
+                records.add(step, hosts.readable(metrics, program.mesh))  # fetches the step before while this one runs
                 step += 1
                 bar.update()
                 at_end = step == start + stage.steps
@@ -100,21 +95,39 @@ def train(
                 if at_end or (every and step % every == 0):
                     records.flush()
                     curve(state, index, step)
-                asked = preemption.requested  # read once: a signal may arrive between two readings
-                if asked or at_end or time.monotonic() - saved_at >= config.run.checkpoint_seconds:
+                # Read once: a signal may arrive between two readings.
+                asked, due = votes(preemption.requested, time.monotonic() - saved_at >= config.run.checkpoint_seconds)
+                if asked or due or at_end:
                     records.flush()
                     checkpoints.save(step, state, {**meta, 'step': step, 'stage': index})
                     saved_at = time.monotonic()
+                    votes.drop()
                 if asked and step < config.steps:
                     checkpoints.wait()
                     writer.flush()
                     raise Stopped(
                         f'stopped at step {step} of {config.steps}; saved. The same command goes on from here.'
                     )
-                _stop_if_all_failed(records, checkpoints, workdir)
+                _stop_if_all_failed(program, store, records, checkpoints, workdir)
     records.flush()
     checkpoints.wait()
     return state
+
+
+def _rows(program: Program, store: TokenStore, step: int, steps: int, local: np.ndarray | slice) -> Iterator[HostBatch]:
+    """The batches of `steps` updates of one stage, from update `step` on."""
+    config = program.cohort.config
+    stage = config.stages[stage_of(config, step)[0]]
+    return batches(
+        store.train,
+        store.tokenizer.vocabulary,
+        seeds=program.cohort.seeds,
+        length=stage.length,
+        batch_size=stage.batch_size,
+        start=rows_before(config, step)[1],
+        steps=steps,
+        local=local,
+    )
 
 
 def _compiled(program: Program, index: int) -> Any:
@@ -136,13 +149,16 @@ def _compiled(program: Program, index: int) -> Any:
         ) from None
 
 
-def _stop_if_all_failed(records: StepRecords, checkpoints: Checkpoints, workdir: Path) -> None:
+def _stop_if_all_failed(
+    program: Program, store: TokenStore, records: StepRecords, checkpoints: Checkpoints, workdir: Path
+) -> None:
     if len(records.failed) < len(records.cohort.replicas):
         return
     checkpoints.wait()
     (arm, seed), step = list(records.failed.items())[-1]
     path = Path(workdir) / f'failed-batch-{step}.npz'
-    np.savez(path, **records.failed_batch._asdict())
+    if hosts.is_first():
+        np.savez(path, **next(_rows(program, store, step, 1, slice(None)))._asdict())  # all hosts' rows
     raise AllFailed(
         f'the loss or a gradient is not finite in any replica since step {step} (the last: arm {arm}, seed {seed}); '
         f'the batch is in {path}: try a lower --optimizer.learning_rate or --optimizer.clip_norm 1 in another --workdir'

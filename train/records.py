@@ -6,7 +6,6 @@ from collections.abc import Callable
 import jax
 import numpy as np
 
-from data.loader import HostBatch
 from train.cohort import Cohort
 from train.cost import step_flops
 from train.metrics import Metrics as MetricWriter
@@ -34,19 +33,17 @@ class StepRecords:
         self.cohort = cohort
         self.failed: dict[tuple[str, int], int] = {}
         """(arm, seed) -> the first step whose loss or gradients were not finite."""
-        self.failed_batch: HostBatch | None = None
-        """The rows at which the last of them failed."""
         self._writer = writer
         self._log = log
         self._peak_flops = peak_flops
         stages = range(len(cohort.config.stages))
         self._flops_of_stage = [sum(step_flops(replica.config, i) for replica in cohort.replicas) for i in stages]
-        self._pending: tuple[int, Metrics, HostBatch] | None = None
+        self._pending: tuple[int, Metrics] | None = None
         self._restart_window()
 
-    def add(self, step: int, metrics: Metrics, host: HostBatch) -> None:
-        """Takes the metrics of update `step` (from 0) without waiting for them."""
-        before, self._pending = self._pending, (step, metrics, host)
+    def add(self, step: int, metrics: Metrics) -> None:
+        """Takes the metrics of update `step` (from 0), readable here, without waiting for them."""
+        before, self._pending = self._pending, (step, metrics)
         self._take(before)
 
     def flush(self) -> None:
@@ -57,19 +54,20 @@ class StepRecords:
     def _take(self, pending) -> None:
         if pending is None:
             return
-        step, metrics, host = pending
+        step, metrics = pending
         metrics = jax.device_get(metrics)
         for replica, alive in zip(self.cohort.replicas, metrics.alive, strict=True):
             name = (replica.arm, replica.seed)
             if not alive and name not in self.failed:
-                self.failed[name], self.failed_batch = step, host
+                self.failed[name] = step
                 self._log(f'arm {replica.arm}, seed {replica.seed}: not finite at step {step}; kept as it was before')
                 self._writer.write({'kind': 'failed', 'arm': replica.arm, 'seed': replica.seed, 'step': step})
         self._sums += np.stack([metrics.loss, metrics.weight, metrics.correct])
-        self._tokens += host.tokens_SxBxL[0].size
         done = step + 1
         config = self.cohort.config
-        self._flops += self._flops_of_stage[stage_of(config, step)[0]]
+        index = stage_of(config, step)[0]
+        self._tokens += config.stages[index].batch_size * config.stages[index].length
+        self._flops += self._flops_of_stage[index]
         if done % config.run.log_every == 0 or done == config.steps:
             self._write(step, metrics)
             self._restart_window()

@@ -13,7 +13,7 @@ import pytest
 
 from data.errors import UserError
 from tests.train.heldout_case import LetterTokenizer, random_split
-from tests.train.step_case import cohort, config, rows
+from tests.train.step_case import cohort, config
 from train import chips, loop
 from train.checkpoints import Checkpoints
 from train.config import RunConfig, Stage
@@ -172,7 +172,7 @@ def test_utilisation_is_the_share_of_the_peak_that_the_model_needs(tmp_path, pea
     with Metrics(tmp_path) as writer:
         records = StepRecords(group, writer, lambda _: None, peak)
         for step in range(4):
-            records.add(step, StepMetrics(ones, ones, ones, ones, np.ones(2, bool)), rows((0,), step))
+            records.add(step, StepMetrics(ones, ones, ones, ones, np.ones(2, bool)))
         records.flush()
     found = read(tmp_path)
     assert len(found) == 4
