@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from experiments import cli
 from experiments.config_file import RunFlags, default_workdir, read_command
-from experiments.devices import join, prepare
+from experiments.devices import prepare
+from experiments.processes import join
 from experiments.tuning import SEED, Grid
 
 

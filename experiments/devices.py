@@ -2,10 +2,9 @@
 
 import ctypes
 import os
-import sys
-import traceback
+from glob import glob
+from importlib.util import find_spec
 
-from data.errors import UserError
 from data.preparing.runners import cores
 from train.config import RunConfig
 
@@ -14,10 +13,9 @@ PATIENCE = (
     '--xla_cpu_collective_call_terminate_timeout_seconds=86400',
 )
 """CPU devices wait for each other as long as a laptop sleeps: XLA would end the process after 40 seconds."""
-PROCESSES = ('JAX_COORDINATOR_ADDRESS', 'JAX_NUM_PROCESSES', 'JAX_PROCESS_ID')
-"""Say that a run has several processes, where no TPU slice says it: HOST:PORT of the first, how many, and which one."""
-LOST = 100
-"""Seconds after which a process that does not answer counts as dead, and the others end."""
+
+ACCELERATORS = '/dev/accel*', '/dev/vfio/[0-9]*', '/dev/nvidia*'
+"""Device files of TPUs and of NVIDIA's GPUs."""
 
 
 def prepare(run: RunConfig, replicas: int) -> None:
@@ -27,58 +25,14 @@ def prepare(run: RunConfig, replicas: int) -> None:
     os.environ['XLA_FLAGS'] = ' '.join(dict.fromkeys(flags))
     os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
     _keep_freed_memory()
+    if find_spec('libtpu') and not any(map(glob, ACCELERATORS)):
+        # Installed to compile for TPUs, it would look for one and warn that there is none.
+        os.environ.setdefault('JAX_PLATFORMS', 'cpu')
     import jax
 
     if run.compilation_cache:
         jax.config.update('jax_compilation_cache_dir', os.path.abspath(run.compilation_cache))
         jax.config.update('jax_persistent_cache_min_compile_time_secs', 0.5)
-
-
-def join() -> None:
-    """Joins the processes of a run on several hosts. To be called after `prepare`; alone, it does nothing.
-
-    Raises:
-      UserError: the environment says by halves that there are several.
-    """
-    import jax
-
-    stated = {name: os.environ[name] for name in PROCESSES if os.environ.get(name)}
-    if stated:
-        where = _stated(stated)
-        jax.config.update('jax_cpu_collectives_implementation', 'gloo')
-    elif 'tpu' in (jax.config.jax_platforms or ''):  # as JAX itself sets it where it finds TPU chips
-        where = {}
-    else:
-        return
-    # Signals are train.preemption's.
-    jax.config.update('jax_enable_preemption_service', False)
-    try:
-        jax.distributed.initialize(**where, heartbeat_timeout_seconds=LOST, shutdown_timeout_seconds=LOST)
-    except ValueError:  # a TPU, but of no slice that JAX knows of
-        if where:
-            raise
-        return
-    sys.excepthook = _end_at_once
-
-
-def _stated(stated: dict[str, str]) -> dict:
-    """Arguments of `jax.distributed.initialize`."""
-    if missing := [name for name in PROCESSES if name not in stated]:
-        raise UserError(f'{", ".join(stated)} is set and {", ".join(missing)} is not: set all three, or none')
-    address, count, number = (stated[name] for name in PROCESSES)
-    if not address.rpartition(':')[2].isdecimal() or ':' not in address:
-        raise UserError(f'{PROCESSES[0]} {address}: give the first process as HOST:PORT')
-    if not (count.isdecimal() and number.isdecimal() and int(number) < int(count)):
-        raise UserError(f'{PROCESSES[1]} {count}, {PROCESSES[2]} {number}: processes are numbered from 0 to below that')
-    return {'coordinator_address': address, 'num_processes': int(count), 'process_id': int(number)}
-
-
-def _end_at_once(kind, error, trace) -> None:
-    """Ends a process of several after an error: on its way out JAX would wait for the others, which wait for it."""
-    traceback.print_exception(kind, error, trace)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(1)
 
 
 def cpu_devices(run: RunConfig, replicas: int) -> int:

@@ -1,6 +1,6 @@
 """Loss and accuracy on held-out text: every arm at the same rates, on the same masks."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import jax
@@ -11,7 +11,7 @@ from data.rows import Rows
 from data.store import Split, TokenStore
 from data.vocabulary import Vocabulary
 from model import mlm
-from train.cohort import Cohort, Replica
+from train.cohort import Cohort, Replica, units_of
 from train.config import Config, MaskingConfig
 from train.masking import Masked, document_ids, mask_rows
 from train.objectives import judged
@@ -19,6 +19,7 @@ from train.rates import UNITS, rate_at, rate_units, target_slots
 from train.replicas import over_replicas
 from train.settings import Settings, settings_at
 from train.sharding import placed, put
+from train.units import UNIT_NUMBERS
 
 SEED = 2**32 - 1
 """Seed of all evaluation masks: a constant, so that they are the same for every arm and seed."""
@@ -46,6 +47,7 @@ def fixed_settings(rate: float) -> Settings:
         prediction=units,
         mask_share=np.float32(1),
         random_share=np.float32(0),
+        unit=np.int32(UNIT_NUMBERS['token']),
         duplicates=np.int32(0),
         learning_rate=np.float32(0),
         weight_decay=np.float32(0),
@@ -63,7 +65,11 @@ def own_settings(replica: Replica) -> Settings:
     settings = settings_at(config, replica.seed, config.steps - 1)
     fixed = fixed_settings(0.0)
     return fixed._replace(
-        corruption=units, prediction=units, mask_share=settings.mask_share, random_share=settings.random_share
+        corruption=units,
+        prediction=units,
+        mask_share=settings.mask_share,
+        random_share=settings.random_share,
+        unit=settings.unit,
     )
 
 
@@ -156,7 +162,8 @@ class HeldOut:
         self._own_R = [own_settings(replica) for replica in cohort.replicas]
         rates = cohort.config.evaluation.rates
         own_rates = [settings.corruption / UNITS for settings in self._own_R]
-        score = make_score(cohort.config, self._vocabulary, slots_for([*rates, *own_rates], length))
+        units = units_of(cohort)
+        score = make_score(cohort.config, self._vocabulary, slots_for([*rates, *own_rates], length), units)
         self._program = ReplicaProgram(score, mesh, cohort.config.evaluation.batch_size)
 
     def curve(self, params_R: Any, stage: int, step: int) -> list[dict]:
@@ -196,7 +203,7 @@ class HeldOut:
         return found
 
 
-def make_score(config: Config, vocabulary: Vocabulary, slots: int):
+def make_score(config: Config, vocabulary: Vocabulary, slots: int, units: Collection[str]):
     """`score((params, settings), (tokens_BxL, row_ids_B)) -> Scores`, each [B], for one replica."""
 
     def score(replica, rows):
@@ -205,7 +212,7 @@ def make_score(config: Config, vocabulary: Vocabulary, slots: int):
         document_ids_BxL = document_ids(tokens_BxL, vocabulary)
         epochs_B = jnp.zeros_like(row_ids_B)
         masked: Masked = mask_rows(
-            tokens_BxL, document_ids_BxL, row_ids_B, epochs_B, settings, vocabulary, slots=slots, copies=1
+            tokens_BxL, document_ids_BxL, row_ids_B, epochs_B, settings, vocabulary, slots, copies=1, units=units
         )
         log_probs_BxM, right_BxM = target_log_probs(params, config, masked, document_ids_BxL)
         return Scores(

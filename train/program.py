@@ -9,7 +9,7 @@ from jax.sharding import Mesh, NamedSharding
 
 from data.loader import HostBatch
 from data.vocabulary import Vocabulary
-from train.cohort import Cohort
+from train.cohort import Cohort, units_of
 from train.mesh import local_rows, make_mesh, parameter_sizes
 from train.rates import copies, target_slots
 from train.replicas import over_replicas
@@ -31,9 +31,13 @@ class Program:
         """On the mesh that the cohort's config asks for.
 
         Raises:
-          ValueError: the mesh does not fit the devices, the replicas or a batch size.
+          ValueError: the mesh does not fit the devices, the replicas or a batch size; or words are to be masked whole,
+            and the tokenizer does not say where they begin.
         """
         config = cohort.config
+        units = sorted(units_of(cohort) - {'token'})
+        if units and not vocabulary.starts_word[vocabulary.ordinary].any():
+            raise ValueError(f'masking.unit {units[0]}: no piece of this tokenizer begins a word; use token')
         rows = tuple(stage.batch_size // config.optimizer.micro_batches for stage in config.stages)
         return cls(
             cohort, vocabulary, make_mesh(config.run.mesh, len(cohort.replicas), rows, parameter_sizes(config.model))
@@ -69,7 +73,7 @@ class Program:
         config = self.cohort.config
         length = config.stages[stage].length
         slots = target_slots([replica.config.masking for replica in self.cohort.replicas], length)
-        step = make_train_step(config, self.vocabulary, slots, copies(config.masking))
+        step = make_train_step(config, self.vocabulary, slots, copies(config.masking), units_of(self.cohort))
         every = over_replicas(step, self.mesh)
 
         def train_step(state: State, settings: Settings, batch: Batch):

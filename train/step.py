@@ -1,6 +1,6 @@
 """One update of one replica: masking, loss, gradients and the new weights, as a pure function."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import jax
@@ -59,7 +59,7 @@ def init_state(seed: jax.Array, config: Config) -> State:
 
 
 def make_train_step(
-    config: Config, vocabulary: Vocabulary, slots: int, copies: int
+    config: Config, vocabulary: Vocabulary, slots: int, copies: int, units: Collection[str] = ('token',)
 ) -> Callable[[tuple[State, Settings], Batch], tuple[State, Metrics]]:
     """The step of one replica: `train_step((state, settings), batch) -> (state, metrics)`.
 
@@ -67,6 +67,7 @@ def make_train_step(
       config: the cohort's; fields that `Settings` carries are read from there instead.
       slots: M, target slots a row.
       copies: times each row is encoded (prediction rate above corruption rate).
+      units: those that any arm masks by.
     """
     micro_batches = config.optimizer.micro_batches
 
@@ -95,6 +96,7 @@ def make_train_step(
             vocabulary,
             slots=slots,
             copies=copies,
+            units=units,
         )
         document_ids_BxL = jnp.repeat(document_ids_BxL, copies, axis=0)
         weight = jnp.sum(masked.weights_BxM)

@@ -20,6 +20,7 @@ VARIES = {
     'corruption_rule': {'masking.rule'},
     'corruption_rule_40': {'masking.corruption_rate', 'masking.rule'},
     'prediction_rate': {'masking.corruption_rate', 'masking.prediction_rate'},
+    'masking_strategy': {'masking.corruption_rate', 'masking.unit'},
     'masking_schedule': {'masking.corruption_rate', 'masking.rate_points'},
     'curriculum': {'stages', 'stages.0.steps'},
     'static_masking': {'masking.duplicates'},

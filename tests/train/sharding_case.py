@@ -109,7 +109,7 @@ def masks(mesh) -> dict[str, np.ndarray]:
 def scores(mesh, params) -> dict[str, np.ndarray]:
     """Of held-out rows whose number the devices do not divide."""
     program = case(mesh)
-    score = ReplicaProgram(make_score(program.cohort.config, VOCABULARY, 16), program.mesh, 10)
+    score = ReplicaProgram(make_score(program.cohort.config, VOCABULARY, 16, {'token'}), program.mesh, 10)
     host = uneven_rows(program, 21)
     settings = Settings(*(np.stack([leaf, leaf]) for leaf in fixed_settings(0.4)))
     params = jax.device_put(params, jax.tree.map(lambda leaf: leaf.sharding, program.abstract_state().params))
