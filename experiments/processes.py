@@ -45,9 +45,7 @@ def _stated(given: dict[str, str]) -> dict:
     if ':' not in address or not address.rpartition(':')[2].isdecimal():
         raise UserError(f'{STATED[0]} {address}: give the first process as HOST:PORT')
     if not (count.isdecimal() and number.isdecimal() and int(number) < int(count)):
-        raise UserError(
-            f'{STATED[1]} {count}, {STATED[2]} {number}: processes are numbered from 0 to below their count'
-        )
+        raise UserError(f'{STATED[1]} {count}, {STATED[2]} {number}: number them from 0 to below their count')
     return {'coordinator_address': address, 'num_processes': int(count), 'process_id': int(number)}
 
 
