@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from data.errors import UserError
+from data.errors import UserError, flags_below
+from data.tasks.config import TaskConfig
 from data.tasks.registry import load_task
 from data.tokenizer import Tokenizer
+from experiments.shared import shared_records
 from train import hosts
 from train.cohort import Cohort
 from train.config import Config, EvaluationConfig, TaskEvaluation
@@ -120,7 +122,9 @@ class Downstream:
     def _load(self, evaluation: TaskEvaluation) -> Loaded:
         title, config = evaluation.title, self._config
         data_dir = str(_place(config.evaluation, evaluation)) if evaluation.needs_files else evaluation.task.data_dir
-        task = load_task(dataclasses.replace(evaluation.task, data_dir=data_dir), config.data)
+        number = config.evaluation.tasks.index(evaluation)
+        with flags_below(f'evaluation.tasks.{number}.task', TaskConfig):
+            task = load_task(dataclasses.replace(evaluation.task, data_dir=data_dir), config.data)
         for note in task.notes:
             self._log(note)
         recipe = {field.name: getattr(evaluation.recipe, field.name) for field in dataclasses.fields(evaluation.recipe)}
@@ -147,11 +151,6 @@ class Downstream:
             'notes': list(task.notes),
         }
         return [about, *reference_figures(loaded.data, loaded.title)]
-
-
-def shared_records(path: Path) -> list[dict]:
-    """The records of a workdir, as the first host reads them."""
-    return hosts.from_first(lambda: read(path))
 
 
 def left_out(evaluation: EvaluationConfig) -> dict[str, str]:

@@ -11,20 +11,20 @@ from pathlib import Path
 import jax
 from tqdm import tqdm
 
-from data.config import DataConfig
 from data.errors import UserError
-from data.prepare import open_prepared, store_folder, store_for
 from data.rows import Rows
 from data.store import TokenStore
 from experiments import tuning
 from experiments import workdir as workdirs
-from experiments.ablation import Ablation, changed
+from experiments.ablation import Ablation
 from experiments.config_json import to_json
-from experiments.downstream import Downstream, left_out, shared_records
+from experiments.config_paths import changed
+from experiments.downstream import Downstream, left_out
 from experiments.reporting import write_report
+from experiments.shared import shared_records, shared_store
 from experiments.workdir import Workdir
 from train import hosts
-from train.baselines import baseline_figures
+from train.baselines import baseline_figures, baselines_known
 from train.checkpoints import Checkpoints
 from train.cohort import Cohort, Replica
 from train.config import Config
@@ -32,7 +32,7 @@ from train.evaluate import HeldOut
 from train.final import final_records
 from train.loop import AllFailed, Stopped, train
 from train.mesh import side_by_side
-from train.metrics import Metrics, NoMetrics
+from train.metrics import Metrics, NoMetrics, read
 from train.preemption import Preemption
 from train.program import Program
 from train.step import State
@@ -59,7 +59,8 @@ def run(ablation: Ablation, scale: str, path: Path, seeds: range, grid: tuning.G
         configs = {arm.name: ablation.config(arm.name) for arm in ablation.arms}
         workdir.check(grid.crossed(configs) if grid else configs)  # before a corpus is prepared for nothing
         hosts.from_first(lambda: left_out(configs[ablation.baseline].evaluation))
-        store = shared_store(configs[ablation.baseline].data)
+        collocations = any(config.masking.unit == 'collocation' for config in configs.values())
+        store = shared_store(configs[ablation.baseline].data, collocations, say)
         configs = {arm: with_vocabulary(config, store) for arm, config in configs.items()}
         study = Study(workdir, store, preemption)
         downstream = Downstream(path, configs[ablation.baseline], store.tokenizer, ablation.baseline, say)
@@ -72,11 +73,22 @@ def run(ablation: Ablation, scale: str, path: Path, seeds: range, grid: tuning.G
             configs = {arm: changed(config, {grid.field: chosen[arm]}) for arm, config in configs.items()}
         workdir.record['ablation']['arms'] |= {arm.name: to_json(arm.changes) for arm in ablation.arms}
         study.carry_out([Replica(arm, seed, config) for seed in seeds for arm, config in configs.items()], downstream)
-    table = hosts.from_first(lambda: write_report([path], path))
+        table = hosts.from_first(lambda: write_report([path], path))
+        if hosts.is_first():
+            _note_look(workdir)
     if failures := [record['failure'] for record in shared_records(path) if record.get('failure')]:
         say(table)
         raise UserError('; '.join(failures))
     return f'{table}\n{path / "report.html"}'
+
+
+def _note_look(workdir: Workdir) -> None:
+    """Notes which seeds were seen, so that a later report can say which were added with a result at hand."""
+    arms = workdir.record['ablation']['arms']
+    seeds = sorted({each.seed for cohort in workdir.cohorts for each in cohort.replicas if each.arm in arms})
+    if not any(record['kind'] == 'report' and record['seeds'] == seeds for record in read(workdir.path)):
+        with Metrics(workdir.path) as writer:
+            writer.write({'kind': 'report', 'seeds': seeds})
 
 
 def run_and_print(*arguments) -> None:
@@ -87,18 +99,6 @@ def run_and_print(*arguments) -> None:
         said = str(stopped)
     if hosts.is_first():
         print(said)
-
-
-def shared_store(config: DataConfig) -> TokenStore:
-    """The store that all hosts read: prepared, if it is missing, and checked by the first.
-
-    Raises:
-      UserError: as `data.prepare.prepare`; or a host does not see it.
-    """
-    found = []
-    hosts.from_first(lambda: found.append(store_for(config, log=say)))
-    with hosts.together(UserError(f'another host cannot open the token store {store_folder(config)}')):
-        return found[0] if found else open_prepared(config)
 
 
 def with_vocabulary(config: Config, store: TokenStore) -> Config:
@@ -150,8 +150,8 @@ class Study:
         self.workdir.save()
         first = hosts.is_first()
         with Metrics(self.workdir.path, tensorboard=run.tensorboard) if first else NoMetrics() as writer:
-            if first and not any(record['kind'] == 'figure' and record['arm'] == '' for record in records):
-                config = replicas[0].config
+            config = replicas[0].config
+            if first and not baselines_known(records, config):
                 baselines = baseline_figures(self._store, config, config.stages[-1].length)
                 writer.write(*({'kind': 'figure', **record} for record in baselines))
             for program in programs:

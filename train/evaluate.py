@@ -188,8 +188,9 @@ class HeldOut:
     def _sums(self, params_R: Any, settings_R: list[Settings], wanted: int) -> Scores:
         """Sums over all targets of the wanted rows, each float64 [R]."""
         tokens_NxL, row_ids_N = heldout_rows(self._split, self._vocabulary, self._length, wanted)
+        joins_NxL = Rows(self._split, self._length, self._vocabulary, keep_partial=True).joins(row_ids_N)
         stacked = Settings(*(np.stack(leaf) for leaf in zip(*settings_R, strict=True)))
-        scores = self._program((params_R, stacked), (tokens_NxL, row_ids_N))
+        scores = self._program((params_R, stacked), (tokens_NxL, row_ids_N, joins_NxL))
         return Scores(*(np.sum(leaf, axis=1, dtype=np.float64) for leaf in scores))
 
     def _figures(self, sums: Scores, rates, stage: int, step: int, names: dict[str, str]) -> list[dict]:
@@ -204,15 +205,15 @@ class HeldOut:
 
 
 def make_score(config: Config, vocabulary: Vocabulary, slots: int, units: Collection[str]):
-    """`score((params, settings), (tokens_BxL, row_ids_B)) -> Scores`, each [B], for one replica."""
+    """`score((params, settings), (tokens_BxL, row_ids_B, joins_BxL or None)) -> Scores`, each [B], for one replica."""
 
     def score(replica, rows):
         params, settings = replica
-        tokens_BxL, row_ids_B = rows
+        tokens_BxL, row_ids_B, joins_BxL = rows
         document_ids_BxL = document_ids(tokens_BxL, vocabulary)
         epochs_B = jnp.zeros_like(row_ids_B)
         masked: Masked = mask_rows(
-            tokens_BxL, document_ids_BxL, row_ids_B, epochs_B, settings, vocabulary, slots, copies=1, units=units
+            tokens_BxL, document_ids_BxL, row_ids_B, epochs_B, settings, vocabulary, slots, 1, units, joins_BxL
         )
         log_probs_BxM, right_BxM = target_log_probs(params, config, masked, document_ids_BxL)
         return Scores(

@@ -102,6 +102,8 @@ def train(
                     checkpoints.save(step, state, {**meta, 'step': step, 'stage': index})
                     saved_at = time.monotonic()
                     votes.drop()
+                    if bar.disable:
+                        log(records.line(step))
                 if asked and step < config.steps:
                     checkpoints.wait()
                     writer.flush()
@@ -158,7 +160,8 @@ def _stop_if_all_failed(
     (arm, seed), step = list(records.failed.items())[-1]
     path = Path(workdir) / f'failed-batch-{step}.npz'
     if hosts.is_first():
-        np.savez(path, **next(_rows(program, store, step, 1, slice(None)))._asdict())  # all hosts' rows
+        batch = next(_rows(program, store, step, 1, slice(None)))._asdict()  # of all hosts
+        np.savez(path, **{name: array for name, array in batch.items() if array is not None})
     raise AllFailed(
         f'the loss or a gradient is not finite in any replica since step {step} (the last: arm {arm}, seed {seed}); '
         f'the batch is in {path}: try a lower --optimizer.learning_rate or --optimizer.clip_norm 1 in another --workdir'

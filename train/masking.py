@@ -18,7 +18,7 @@ from data.vocabulary import Vocabulary
 from train.randomness import CUTS, RANKS, REPLACEMENTS, RULE, SPANS, purpose_key
 from train.rates import LONGEST_ROW, count
 from train.settings import Settings
-from train.units import UNIT_NUMBERS, first_tokens
+from train.units import UNIT_NUMBERS, first_tokens, span_lengths
 
 
 class Masked(NamedTuple):
@@ -67,6 +67,7 @@ def mask_rows(
     slots: int,
     copies: int,
     units: Collection[str] = ('token',),
+    joins_BxL: jax.Array | None = None,
 ) -> Masked:
     """Chooses, corrupts and gathers the targets of B rows.
 
@@ -78,6 +79,7 @@ def mask_rows(
       slots: M, at least the targets that any row can have (`target_slots`); targets beyond are not scored.
       copies: C, at least that of any arm in the program (`copies`); an arm that needs fewer scores nothing in the rest.
       units: names of the units that any arm in the program masks by; `settings.unit` says which.
+      joins_BxL: tokens that go on with the collocation before them; needed for that unit alone.
 
     Raises:
       ValueError: rows longer than LONGEST_ROW.
@@ -100,7 +102,8 @@ def mask_rows(
     if set(units) <= {'token'}:
         order_BxL, sorted_BxS = _ranks(noise_BxL, maskable_BxL, size)
     else:
-        firsts_BxL = first_tokens(tokens_BxL, maskable_BxL, bits(SPANS, 0), settings.unit, units, vocabulary)
+        lengths_BxL = span_lengths(bits(SPANS, 0))
+        firsts_BxL = first_tokens(tokens_BxL, maskable_BxL, lengths_BxL, joins_BxL, settings.unit, units, vocabulary)
         together = settings.unit != UNIT_NUMBERS['token']
         cut_B = jnp.where(together, bits(CUTS, 0)[:, 0] % jnp.maximum(maskable_B, 1).astype(jnp.uint32), 0)
         # A bit less for larger units, which `_cut` uses.

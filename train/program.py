@@ -99,7 +99,7 @@ class Program:
         """This process's rows (`local_rows`) of a stage's batch as arrays over all devices of the mesh."""
         shapes = self._abstract_batch(stage)
         placed_rows = [
-            jax.make_array_from_process_local_data(shape.sharding, leaf, shape.shape)
+            shape and jax.make_array_from_process_local_data(shape.sharding, leaf, shape.shape)
             for leaf, shape in zip(rows, shapes, strict=False)
         ]
         seeds = np.asarray(self.cohort.seeds, np.uint32)
@@ -113,10 +113,13 @@ class Program:
         shape, seeds = self.cohort.config.stages[stage], len(self.cohort.seeds)
         everywhere, by_row = placed(self.mesh), placed(self.mesh, 'seed', 'batch')
         rows = jax.ShapeDtypeStruct((seeds, shape.batch_size), np.int32, sharding=by_row)
+        tokens = jax.ShapeDtypeStruct((*rows.shape, shape.length), np.int32, sharding=by_row)
+        masks_collocations = 'collocation' in units_of(self.cohort)
         return Batch(
-            tokens_SxBxL=jax.ShapeDtypeStruct((*rows.shape, shape.length), np.int32, sharding=by_row),
+            tokens_SxBxL=tokens,
             row_ids_SxB=rows,
             epochs_SxB=rows,
+            joins_SxBxL=tokens.update(dtype=bool) if masks_collocations else None,
             seeds_S=jax.ShapeDtypeStruct((seeds,), np.uint32, sharding=everywhere),
             step=jax.ShapeDtypeStruct((), np.int32, sharding=everywhere),
         )

@@ -35,6 +35,8 @@ class Batch(NamedTuple):
     tokens_SxBxL: jax.Array
     row_ids_SxB: jax.Array
     epochs_SxB: jax.Array
+    joins_SxBxL: jax.Array | None
+    """Where an arm masks collocations (`HostBatch`)."""
     seeds_S: jax.Array
     step: jax.Array
     """Updates done before this one."""
@@ -97,6 +99,7 @@ def make_train_step(
             slots=slots,
             copies=copies,
             units=units,
+            joins_BxL=None if batch.joins_SxBxL is None else batch.joins_SxBxL[own],
         )
         document_ids_BxL = jnp.repeat(document_ids_BxL, copies, axis=0)
         weight = jnp.sum(masked.weights_BxM)

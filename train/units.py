@@ -1,4 +1,4 @@
-"""Units: what is masked together. A token, a whole word, or a span of words.
+"""Units: what is masked together. A token, a whole word, a span of words, or a collocation.
 
 The budget stays exact in tokens. A row's units lie on a ring in random order, and from a random token on the ring's
 tokens are the row's ranks: the first k of them are chosen, whatever k is. Thus every token is as likely to be chosen as
@@ -14,7 +14,7 @@ import numpy as np
 
 from data.vocabulary import Vocabulary
 
-UNIT_NUMBERS = {'token': 0, 'word': 1, 'span': 2}
+UNIT_NUMBERS = {'token': 0, 'word': 1, 'span': 2, 'collocation': 3}
 """Name -> number, as `Settings` carries it."""
 LONGEST_SPAN = 10
 """Words (Joshi et al. 2020, Section 3.1)."""
@@ -31,7 +31,8 @@ def span_shares() -> np.ndarray:
 def first_tokens(
     tokens_BxL: jax.Array,
     maskable_BxL: jax.Array,
-    length_bits_BxL: jax.Array,
+    lengths_BxL: jax.Array,
+    joins_BxL: jax.Array | None,
     unit: jax.Array,
     units: Collection[str],
     vocabulary: Vocabulary,
@@ -41,24 +42,26 @@ def first_tokens(
     No unit goes over a special token or a row's end. Tokens that are not maskable are units of their own.
 
     Args:
-      length_bits_BxL: uint32, from which the lengths of spans are drawn.
+      lengths_BxL: words of a span that begins at a token (`span_lengths`).
+      joins_BxL: bool, tokens that go on with the collocation before them.
       unit: number of the unit wanted, traced.
       units: names of the units that are asked for anywhere in the program.
     """
     before_BxL = jnp.pad(maskable_BxL[:, :-1], ((0, 0), (1, 0)))
     fresh_BxL = ~(maskable_BxL & before_BxL)
     begins_BxL = jnp.ones_like(maskable_BxL)
-    if 'word' in units or 'span' in units:
-        words_BxL = fresh_BxL | jnp.asarray(vocabulary.starts_word)[tokens_BxL]
-        begins_BxL = jnp.where(unit == UNIT_NUMBERS['word'], words_BxL, begins_BxL)
+    words_BxL = fresh_BxL | jnp.asarray(vocabulary.starts_word)[tokens_BxL]
+    begins_BxL = jnp.where(unit == UNIT_NUMBERS['word'], words_BxL, begins_BxL)
     if 'span' in units:
-        spans_BxL = _spans(words_BxL, fresh_BxL, _lengths(length_bits_BxL))
+        spans_BxL = _spans(words_BxL, fresh_BxL, lengths_BxL)
         begins_BxL = jnp.where(unit == UNIT_NUMBERS['span'], spans_BxL, begins_BxL)
+    if 'collocation' in units:
+        begins_BxL = jnp.where(unit == UNIT_NUMBERS['collocation'], words_BxL & (fresh_BxL | ~joins_BxL), begins_BxL)
     positions_1xL = jnp.arange(tokens_BxL.shape[-1], dtype=jnp.int32)[None]
     return jax.lax.cummax(jnp.where(begins_BxL, positions_1xL, 0), axis=1)
 
 
-def _lengths(bits_BxL: jax.Array) -> jax.Array:
+def span_lengths(bits_BxL: jax.Array) -> jax.Array:
     """Words of a span, int32, each from 32 random bits."""
     below = np.round(np.cumsum(span_shares())[:-1] * 2.0**32).astype(np.uint32)
     return 1 + sum((bits_BxL >= edge).astype(jnp.int32) for edge in below)

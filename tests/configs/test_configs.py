@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from configs import scales
-from experiments.ablation import changed, differences
+from experiments.config_paths import changed, differences
 from train.rates import copies, rate_at, target_slots
 
 FOLDER = Path(__file__).parents[2] / 'configs'

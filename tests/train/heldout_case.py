@@ -63,6 +63,7 @@ def split_of(documents: list[list[list[int]]], labels: list[str] | None = None) 
         paragraph_offsets[-1] = len(tokens)
         document_offsets.append(len(tokens))
     return SimpleNamespace(
+        joins=None,
         tokens=np.array(tokens, np.uint16),
         document_offsets=np.array(document_offsets),
         paragraph_offsets=np.array(paragraph_offsets),

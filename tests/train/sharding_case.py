@@ -113,7 +113,7 @@ def scores(mesh, params) -> dict[str, np.ndarray]:
     host = uneven_rows(program, 21)
     settings = Settings(*(np.stack([leaf, leaf]) for leaf in fixed_settings(0.4)))
     params = jax.device_put(params, jax.tree.map(lambda leaf: leaf.sharding, program.abstract_state().params))
-    return named(score((params, settings), (host.tokens_SxBxL[0], host.row_ids_SxB[0]))._asdict(), '')
+    return named(score((params, settings), (host.tokens_SxBxL[0], host.row_ids_SxB[0], None))._asdict(), '')
 
 
 def restore_elsewhere(start, folder: Path) -> None:
