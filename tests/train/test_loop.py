@@ -210,8 +210,7 @@ def test_a_line_of_progress(tmp_path, monkeypatch):
         three = np.ones(3, np.float32)
         for step, loss in enumerate((4.0, 2.0)):
             losses = np.array([loss, 9, np.nan], np.float32)
-            host = SimpleNamespace(tokens_SxBxL=np.zeros((1, 4, 12)))
-            records.add(step, StepMetrics(losses, three, three, three, np.ones(3, bool)), host)
+            records.add(step, StepMetrics(losses, three, three, three, np.ones(3, bool)))
         records.flush()
         clock[0] = 2.0
         line = records.line(2)
