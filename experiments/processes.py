@@ -37,6 +37,19 @@ def join() -> None:
     sys.excepthook = _end_at_once
 
 
+def alone(command: str) -> None:
+    """Refuses to run a command that knows of no other process where there are several; else as `join`.
+
+    Raises:
+      UserError: there are several.
+    """
+    join()
+    import jax
+
+    if (count := jax.process_count()) > 1:
+        raise UserError(f'{command} runs on one host, and these are {count}: use a slice with one, or no {STATED[1]}')
+
+
 def _stated(given: dict[str, str]) -> dict:
     """Arguments of `jax.distributed.initialize`."""
     if missing := [name for name in STATED if name not in given]:
