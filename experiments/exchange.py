@@ -49,7 +49,6 @@ def bring_in(folder: Path, out: Path) -> str:
     about = {
         'scale': 'cpu',
         'command': f'python -m experiments.convert hf:{folder.name}',
-        'tokenizer': tokenizer.vocabulary.fingerprint,
         'grid': None,
     }
     with workdirs.lock(out):

@@ -15,7 +15,9 @@ import numpy as np
 from data.store import Split, TokenStore
 from data.vocabulary import Vocabulary
 from train.config import Config
-from train.evaluate import figure, fixed_settings, heldout_rows, slots_for
+from train.figures import figure
+from train.fixed_masks import fixed_settings, slots_for
+from train.heldout_rows import heldout_rows
 from train.masking import Masked, document_ids, mask_rows
 from train.settings import Settings
 

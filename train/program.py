@@ -13,7 +13,7 @@ from train.cohort import Cohort, units_of
 from train.mesh import local_rows, make_mesh, parameter_sizes
 from train.rates import copies, target_slots
 from train.replicas import over_replicas
-from train.settings import Settings, settings_at
+from train.settings import Settings, settings_at, stacked
 from train.sharding import optimizer_shardings, parameter_shardings, placed, put
 from train.step import Batch, State, init_state, make_train_step
 
@@ -106,8 +106,7 @@ class Program:
         return Batch(*placed_rows, *put((seeds, np.int32(step)), placed(self.mesh)))
 
     def _settings(self, step: int) -> Settings:
-        each = [settings_at(replica.config, replica.seed, step) for replica in self.cohort.replicas]
-        return Settings(*(np.stack(leaf) for leaf in zip(*each, strict=True)))
+        return stacked([settings_at(replica.config, replica.seed, step) for replica in self.cohort.replicas])
 
     def _abstract_batch(self, stage: int) -> Batch:
         shape, seeds = self.cohort.config.stages[stage], len(self.cohort.seeds)

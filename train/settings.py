@@ -1,5 +1,6 @@
 """What may differ between the arms of one program: numbers that the compiled step takes as arguments."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
@@ -50,3 +51,8 @@ def settings_at(config: Config, seed: int, step: int) -> Settings:
         learning_rate=np.float32(learning_rate(config, step)),
         weight_decay=np.float32(config.optimizer.weight_decay),
     )
+
+
+def stacked(settings_R: Sequence[Settings]) -> Settings:
+    """The settings of several replicas, each leaf [R]."""
+    return Settings(*(np.stack(leaf) for leaf in zip(*settings_R, strict=True)))

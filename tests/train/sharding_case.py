@@ -19,11 +19,12 @@ from experiments.planning.hlo import parse
 from tests.train.step_case import VOCABULARY, cohort, config, rows
 from train.checkpoints import Checkpoints
 from train.config import RunConfig, Stage
-from train.evaluate import ReplicaProgram, fixed_settings, make_score
+from train.evaluate import make_score
+from train.fixed_masks import fixed_settings
 from train.masking import document_ids, mask_rows
 from train.program import Program
 from train.rates import target_slots
-from train.replicas import over_replicas
+from train.replicas import ReplicaProgram, over_replicas
 from train.settings import Settings
 from train.sharding import placed
 
