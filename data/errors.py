@@ -1,4 +1,13 @@
-"""The one exception that means: the user can mend this."""
+"""What a user can mend: a mistake, a full disk."""
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""A full disk, a quota, a limit to the size of files."""
 
 
 class UserError(Exception):
@@ -6,3 +15,25 @@ class UserError(Exception):
 
     Commands print it without a traceback and exit with code 2 (`experiments/cli.py`).
     """
+
+
+def no_room(error: BaseException | None) -> str | None:
+    """What the operating system said of a full disk, in an error or in what it came of; None: it was not that.
+
+    Libraries pass on its words alone, or an error of theirs that was raised from its own.
+    """
+    while error is not None:
+        for number in NO_ROOM:
+            if getattr(error, 'errno', None) == number or os.strerror(number) in str(error):
+                return os.strerror(number)
+        error = error.__cause__ or error.__context__
+    return None
+
+
+@contextlib.contextmanager
+def named(path: str | Path) -> Iterator[None]:
+    """Adds the file's name to an error of the operating system, which does not know it when it writes."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None

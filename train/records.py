@@ -7,13 +7,13 @@ import jax
 import numpy as np
 
 from data.loader import HostBatch
-from train.cohort import Cohort
+from train.cohort import Cohort, Replica
 from train.cost import step_flops
 from train.metrics import Metrics as MetricWriter
 from train.position import rows_before, stage_of
 from train.rates import rate_at
 from train.schedule import learning_rate
-from train.step import Metrics
+from train.step import Metrics, State
 
 
 class StepRecords:
@@ -33,9 +33,9 @@ class StepRecords:
         """
         self.cohort = cohort
         self.failed: dict[tuple[str, int], int] = {}
-        """(arm, seed) -> the first step whose loss or gradients were not finite."""
+        """(arm, seed) -> the first update, counted from 1, whose loss or gradients were not finite."""
         self.failed_batch: HostBatch | None = None
-        """The rows at which the last of them failed."""
+        """The rows at which the last of them failed; None: it had failed before this process took up the run."""
         self._writer = writer
         self._log = log
         self._peak_flops = peak_flops
@@ -43,6 +43,12 @@ class StepRecords:
         self._flops_of_stage = [sum(step_flops(replica.config, i) for replica in cohort.replicas) for i in stages]
         self._pending: tuple[int, Metrics, HostBatch] | None = None
         self._restart_window()
+
+    def take_up(self, state: State, step: int) -> None:
+        """Notes the replicas that had failed before the `step` updates that a restored state has behind it."""
+        for replica, reached in zip(self.cohort.replicas, jax.device_get(state.step), strict=True):
+            if reached < step:
+                self._note(replica, int(reached) + 1, None)
 
     def add(self, step: int, metrics: Metrics, host: HostBatch) -> None:
         """Takes the metrics of update `step` (from 0) without waiting for them."""
@@ -60,11 +66,8 @@ class StepRecords:
         step, metrics, host = pending
         metrics = jax.device_get(metrics)
         for replica, alive in zip(self.cohort.replicas, metrics.alive, strict=True):
-            name = (replica.arm, replica.seed)
-            if not alive and name not in self.failed:
-                self.failed[name], self.failed_batch = step, host
-                self._log(f'arm {replica.arm}, seed {replica.seed}: not finite at step {step}; kept as it was before')
-                self._writer.write({'kind': 'failed', 'arm': replica.arm, 'seed': replica.seed, 'step': step})
+            if not alive and (replica.arm, replica.seed) not in self.failed:
+                self._note(replica, step + 1, host)
         self._sums += np.stack([metrics.loss, metrics.weight, metrics.correct])
         self._tokens += host.tokens_SxBxL[0].size
         done = step + 1
@@ -73,6 +76,11 @@ class StepRecords:
         if done % config.run.log_every == 0 or done == config.steps:
             self._write(step, metrics)
             self._restart_window()
+
+    def _note(self, replica: Replica, step: int, host: HostBatch | None) -> None:
+        self.failed[replica.arm, replica.seed], self.failed_batch = step, host
+        self._log(f'arm {replica.arm}, seed {replica.seed}: not finite at step {step}; kept as it was before')
+        self._writer.write({'kind': 'failed', 'arm': replica.arm, 'seed': replica.seed, 'step': step})
 
     def _write(self, step: int, metrics: Metrics) -> None:
         seconds = max(time.monotonic() - self._began, 1e-9)
