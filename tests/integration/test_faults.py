@@ -82,7 +82,7 @@ def test_asked_to_stop_it_saves_exits_with_0_and_goes_on(command, undisturbed, m
     said = command.ablate('tiny.py', workdir.name, *PLAIN)
     assert said.code == 0, said.err
     assert 'report.html' in said.out
-    assert ('goes on from step' in said.out) == (reached != STEPS)
+    assert f'goes on from step {saved} of {STEPS}' in said.out
     assert_same_end(workdir, undisturbed)
 
 
@@ -111,7 +111,7 @@ def test_asked_to_stop_while_replicas_are_fine_tuned_and_scored(command):
 
     with command.patch.context() as patch:
         inner = Command(command.folder, patch, command.capture)
-        inner.on('train.finetuning.program.Program.step', once(command.terminate))
+        inner.on('train.finetuning.program.Program.settings', once(command.terminate))
         said = inner.ablate(*words)
         assert said.code == 0 and 'Traceback' not in said.err
         assert said.out.endswith(f'stopped at step 1 of 3 of one. {RETIRED}\n') and scored() == []
