@@ -1,13 +1,9 @@
-"""What a user can mend: a mistake, a full disk."""
+"""The one exception that means: the user can mend this."""
 
 import contextlib
-import errno
-import os
+import dataclasses
+import re
 from collections.abc import Iterator
-from pathlib import Path
-
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""A full disk, a quota, a limit to the size of files."""
 
 
 class UserError(Exception):
@@ -17,23 +13,14 @@ class UserError(Exception):
     """
 
 
-def no_room(error: BaseException | None) -> str | None:
-    """What the operating system said of a full disk, in an error or in what it came of; None: it was not that.
-
-    Libraries pass on its words alone, or an error of theirs that was raised from its own.
-    """
-    while error is not None:
-        for number in NO_ROOM:
-            if getattr(error, 'errno', None) == number or os.strerror(number) in str(error):
-                return os.strerror(number)
-        error = error.__cause__ or error.__context__
-    return None
-
-
 @contextlib.contextmanager
-def named(path: str | Path) -> Iterator[None]:
-    """Adds the file's name to an error of the operating system, which does not know it when it writes."""
+def flags_below(section: str, kind: type) -> Iterator[None]:
+    """Makes `--FIELD` of a config dataclass in errors `--SECTION.FIELD`, as it is called where it is a part of a run.
+
+    A command that prepares data takes the fields themselves as flags, and what is raised below it names those.
+    """
     try:
         yield
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None
+    except UserError as error:
+        fields = '|'.join(field.name for field in dataclasses.fields(kind))
+        raise UserError(re.sub(rf'--({fields})\b', rf'--{section}.\1', str(error))) from None

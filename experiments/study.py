@@ -10,18 +10,20 @@ from pathlib import Path
 import jax
 from tqdm import tqdm
 
+from data.collocation_store import with_collocations
 from data.errors import UserError
 from data.prepare import store_for
 from data.rows import Rows
 from data.store import TokenStore
 from experiments import tuning
 from experiments import workdir as workdirs
-from experiments.ablation import Ablation, changed
+from experiments.ablation import Ablation
 from experiments.config_json import to_json
+from experiments.config_paths import changed
 from experiments.downstream import Downstream, left_out
 from experiments.reporting import write_report
 from experiments.workdir import Workdir
-from train.baselines import baseline_figures
+from train.baselines import baseline_figures, baselines_known
 from train.checkpoints import Checkpoints
 from train.cohort import Cohort, Replica
 from train.config import Config
@@ -56,6 +58,8 @@ def run(ablation: Ablation, scale: str, path: Path, seeds: range, grid: tuning.G
         workdir.check(grid.crossed(configs) if grid else configs)  # before a corpus is prepared for nothing
         left_out(configs[ablation.baseline].evaluation)
         store = store_for(configs[ablation.baseline].data, log=say)
+        if any(config.masking.unit == 'collocation' for config in configs.values()):
+            store = with_collocations(store, say)
         configs = {arm: with_vocabulary(config, store) for arm, config in configs.items()}
         study = Study(workdir, store, preemption)
         downstream = Downstream(path, configs[ablation.baseline], store.tokenizer, ablation.baseline, say)
@@ -70,11 +74,21 @@ def run(ablation: Ablation, scale: str, path: Path, seeds: range, grid: tuning.G
             configs = {arm: changed(config, {grid.field: chosen[arm]}) for arm, config in configs.items()}
         workdir.record['ablation']['arms'] |= {arm.name: to_json(arm.changes) for arm in ablation.arms}
         study.carry_out([Replica(arm, seed, config) for seed in seeds for arm, config in configs.items()], downstream)
-    table = write_report([path], path)
+        table = write_report([path], path)
+        _note_look(workdir)
     if failures := [record['failure'] for record in read(path) if record.get('failure')]:
         say(table)
         raise UserError('; '.join(failures))
     return f'{table}\n{path / "report.html"}'
+
+
+def _note_look(workdir: Workdir) -> None:
+    """Notes which seeds were seen, so that a later report can say which were added with a result at hand."""
+    arms = workdir.record['ablation']['arms']
+    seeds = sorted({each.seed for cohort in workdir.cohorts for each in cohort.replicas if each.arm in arms})
+    if not any(record['kind'] == 'report' and record['seeds'] == seeds for record in read(workdir.path)):
+        with Metrics(workdir.path) as writer:
+            writer.write({'kind': 'report', 'seeds': seeds})
 
 
 def run_and_print(*arguments) -> None:
@@ -131,8 +145,8 @@ class Study:
         self.workdir.keep(self._store.tokenizer, self._store.manifest['text']['sha256'])
         self.workdir.save()
         with Metrics(self.workdir.path, tensorboard=run.tensorboard) as writer:
-            if not any(record['kind'] == 'figure' and record['arm'] == '' for record in records):
-                config = replicas[0].config
+            config = replicas[0].config
+            if not baselines_known(records, config):
                 baselines = baseline_figures(self._store, config, config.stages[-1].length)
                 writer.write(*({'kind': 'figure', **record} for record in baselines))
             for program in programs:

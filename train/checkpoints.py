@@ -17,7 +17,8 @@ import jax
 import orbax.checkpoint as ocp
 from orbax.checkpoint.checkpoint_managers import AnyPreservationPolicy, EveryNSteps, LatestN
 
-from data.errors import UserError, no_room
+from data.errors import UserError
+from data.room import no_room
 from train.hashes import fault, write_hashes
 
 # Orbax reports through absl what it also raises, and much else that no user can act on.

@@ -23,6 +23,10 @@ class MaskingConfig:
     """Share of maskable tokens that are scored; None: the corruption rate (Wettig et al. 2023, Section 5)."""
     rule: tuple[float, float, float] = (0.8, 0.1, 0.1)
     """Corruption rule: shares of chosen tokens that become [MASK], a random token, or stay."""
+    unit: Literal['token', 'word', 'span', 'collocation'] = 'token'
+    """What is masked together: single tokens, whole words, spans of 1 to 10 words (Joshi et al. 2020, Section 3.1; the
+    corruption rule is then drawn once a span), or collocations mined from the corpus (Levine et al. 2021). The rates
+    stay those of tokens."""
     duplicates: int = 0
     """Static masking: how many masks each row has, used in turn (RoBERTa's Table 1: 10). 0: a new one each epoch."""
     noise: int = 0

@@ -46,5 +46,5 @@ def _save_batch(records: StepRecords, step: int, workdir: Path) -> str:
     if records.failed_batch is None:
         return ''
     path = Path(workdir) / f'failed-batch-{step}.npz'
-    np.savez(path, **records.failed_batch._asdict())
+    np.savez(path, **{name: rows for name, rows in records.failed_batch._asdict().items() if rows is not None})
     return f'; its batch is in {path}'

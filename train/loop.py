@@ -112,6 +112,8 @@ def train(
                     settle()
                     checkpoints.save(step, state, {**meta, 'step': step, 'stage': index})
                     times.saved(clock())
+                    if bar.disable:
+                        log(records.line(step))
                 if asked and step < config.steps:
                     checkpoints.wait()
                     writer.flush()

@@ -1,8 +1,12 @@
 """metrics.jsonl, the truth of a run, and TensorBoard files beside it.
 
-One JSON object a line; 'kind' says what it is (train, figure, example, failed, run, finished; of fine-tunings finetune
-and finetuned; of an ablation's downstream tasks task and evaluated). A number that is not finite is written as null,
-since JSON has no other word for it.
+One JSON object a line; 'kind' says what it is (train, figure, example, failed, run, finished, report; of fine-tunings
+finetune and finetuned; of an ablation's downstream tasks task and evaluated). A number that is not finite is written as
+null, since JSON has no other word for it. Losses are in nats a target, accuracies and tasks' scores in percent, rates
+shares.
+
+A 'train' record averages the `steps` updates up to its `step`; what it says of a second (cohort_tokens_per_second,
+cohort_targets_per_second) and mfu are of all replicas of its cohort together.
 """
 
 import contextlib
@@ -16,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from data.errors import UserError, named
+from data.errors import UserError
+from data.room import named
 from train.tensorboard import TensorBoard
 
 _IDENTITY = {

@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from data.errors import named
+from data.room import named
 
 FLUSH_SECONDS = 30.0
 """What a killed process loses at most. A flush waits for the disk."""

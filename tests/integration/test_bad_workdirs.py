@@ -27,13 +27,18 @@ def held(here, finished) -> Path:
 @pytest.mark.parametrize(
     ('words', 'said'),
     [
-        (['--data.corpus', 'files:*.txt'], '--corpus files:*.txt: no file matches'),
-        (['--data.corpus', 'files:folder'], '--corpus files:folder: no file matches (a folder: try files:folder/*)'),
+        (['--data.corpus', 'files:*.txt'], '--data.corpus files:*.txt: no file matches'),
+        (
+            ['--data.corpus', 'files:folder'],
+            '--data.corpus files:folder: no file matches (a folder: try files:folder/*)',
+        ),
         (['--data.corpus', 'files:folder/few.txt'], 'the corpus has one document with text'),
         (['--data.corpus', 'news'], "data.corpus is 'news': use sotu, files:GLOB or tfds:NAME[:SPLIT]"),
-        ([*CORPUS, '--data.tokenizer', 'hf:nowhere.json'], 'hf:nowhere.json: cannot be read'),
+        ([*CORPUS, '--data.tokenizer', 'hf:nowhere.json'], '--data.tokenizer hf:nowhere.json: cannot be read'),
         ([*CORPUS, '--data.store', 'folder'], 'folder: exists and is not a token store; choose another folder'),
         ([*CORPUS, '--data.store', 'tiny.py'], 'tiny.py: exists and is not a token store; choose another folder'),
+        ([*CORPUS, '--data.encoding', 'none'], '--data.encoding none: Python knows no such text encoding'),
+        ([*CORPUS, '--data.vocab-size', '9000'], '--data.vocab_size 9000 is more than the corpus can fill'),
         ([*STORE, '--data.tokenizer', 'bpe'], "store: made with other options (tokenizer 'unigram', not 'bpe')"),
         ([*STORE, '--data.max-train-tokens', '20'], '20 tokens are too few for one row of length 32: use a larger'),
         ([*STORE, '--stages.1.length', '40000', '--model.max-length', '40000'], 'shorter rows (--stages.N.length)'),

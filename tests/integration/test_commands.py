@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 
-from experiments.ablation import differences
+from experiments.config_paths import differences
 from experiments.load import load_replica
 from experiments.reporting.records import read_csv
 from tests.integration.commands import LEAN, STEPS, contents, one_line
@@ -110,6 +110,8 @@ def test_more_seeds_train_what_is_new_and_pool_to_the_same_table(place, finished
     assert after['metrics.jsonl'].startswith(before['metrics.jsonl'])
     assert rows(workdir, seed=0) == rows(finished[0], seed=0)
     assert rows(workdir, seed=1).keys() == {(row[0], 1, *row[2:]) for row in rows(workdir, seed=0)}
+
+    assert 'reports were made on seed 0.' in ' '.join(output.split())
 
     place.ablate('tiny.py', 'apart', '--first-seed', '1')
     printed = place.run('report', 'finished', 'apart').stdout
