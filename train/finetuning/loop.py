@@ -20,6 +20,7 @@ from train.finetuning.program import Program
 from train.finetuning.records import StepRecords
 from train.loop import Stopped
 from train.preemption import Preemption
+from train.save_times import SaveTimes
 
 Selection = Callable[[Any, Any], np.ndarray]
 """(params, frozen) -> each replica's score on what early stopping and grids choose by, [R]; NaN where there is none."""
@@ -33,7 +34,7 @@ class Trained:
     """[R, ...]: those of the best epoch under early stopping, else the last."""
     frozen: Any
     failed: dict[int, int]
-    """Replica -> the step at which its loss or gradients were not finite, which it was left at."""
+    """Replica -> the update, counted from 1, whose loss or gradients were not finite: it was left as it was before."""
     epochs_R: np.ndarray
     """The epoch whose weights these are, from 1."""
 
@@ -79,7 +80,7 @@ def fine_tune(
         log(f'{name}: goes on from step {step} of {total}')
     del state
     choose = jax.jit(_choose, donate_argnums=1)
-    saved_at = time.monotonic()
+    times = SaveTimes(config.run, time.monotonic())
 
     def save() -> None:
         records.flush()
@@ -105,14 +106,11 @@ def fine_tune(
             if config.patience and step % in_epoch == 0:
                 better_R = course.add(selection(tree['state'].params, frozen))
                 tree['best'] = choose(better_R, tree['best'], tree['state'].params)
-            asked, due = votes(
-                preemption is not None and preemption.requested,
-                time.monotonic() - saved_at >= config.run.checkpoint_seconds,
-            )
+            asked, due = votes(preemption is not None and preemption.requested, times.due(step, time.monotonic()))
             ended = step == total or not course.running_R.any()
             if checkpoints and (asked or due or ended):
                 save()
-                saved_at = time.monotonic()
+                times.saved(time.monotonic())
                 votes.drop()
             if asked:
                 if checkpoints:
