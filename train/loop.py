@@ -109,7 +109,7 @@ def train(
                     curve(state, index, step)
                 # Read once: a signal may arrive between two readings.
                 asked, due = votes(preemption.requested, times.due(step, clock()))
-                if asked or due or at_end:
+                if asked or due or at_end or times.kept(step):
                     settle()
                     checkpoints.save(step, state, {**meta, 'step': step, 'stage': index})
                     times.saved(clock())

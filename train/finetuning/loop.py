@@ -108,7 +108,7 @@ def fine_tune(
                 tree['best'] = choose(better_R, tree['best'], tree['state'].params)
             asked, due = votes(preemption is not None and preemption.requested, times.due(step, time.monotonic()))
             ended = step == total or not course.running_R.any()
-            if checkpoints and (asked or due or ended):
+            if checkpoints and (asked or due or ended or times.kept(step)):
                 save()
                 times.saved(time.monotonic())
                 votes.drop()
