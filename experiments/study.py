@@ -28,8 +28,9 @@ from train.checkpoints import Checkpoints
 from train.cohort import Cohort, Replica
 from train.config import Config
 from train.evaluate import HeldOut
+from train.failures import AllFailed
 from train.final import final_records
-from train.loop import AllFailed, Stopped, train
+from train.loop import Stopped, train
 from train.mesh import side_by_side
 from train.metrics import Metrics, read
 from train.preemption import Preemption
@@ -64,7 +65,9 @@ def run(ablation: Ablation, scale: str, path: Path, seeds: range, grid: tuning.G
         downstream = Downstream(path, configs[ablation.baseline], store.tokenizer, ablation.baseline, say)
         if grid:
             crossed = grid.crossed(configs)
-            study.carry_out([Replica(arm, tuning.SEED, config) for arm, config in crossed.items()])
+            # A value at which an arm fails is an answer.
+            goes_on = {arm: changed(config, {'run.on_nan': 'continue'}) for arm, config in crossed.items()}
+            study.carry_out([Replica(arm, tuning.SEED, config) for arm, config in goes_on.items()])
             workdir.record['grid'] = grid.chosen(read(path), list(configs), ablation)
             chosen = workdir.record['grid']['chosen']
             say(f'best {grid.field}: ' + ', '.join(f'{arm} {value:g}' for arm, value in chosen.items()))
@@ -175,7 +178,8 @@ class Study:
         host = f'{platform.machine()}, {len(program.mesh.devices.flat)} x {jax.devices()[0].device_kind}'
         writer.write({**about, 'event': 'start', 'host': host, 'versions': versions()})
         folder = self.workdir.path / 'checkpoints' / cohort.name
-        with Checkpoints(folder, cohort.config.run.keep_checkpoints, log=say) as checkpoints:
+        run = cohort.config.run
+        with Checkpoints(folder, run.keep_checkpoints, log=say, keep_every=run.keep_every) as checkpoints:
             restored = checkpoints.restore(program.abstract_state()) if finished else None
             if restored and restored[0] == cohort.config.steps:
                 state = restored[1]
@@ -185,7 +189,7 @@ class Study:
         self._stop_if_asked()
         trained = time.monotonic()
         if not finished:
-            records, remarks = final_records(program, self._store, state)
+            records, remarks = final_records(program, self._store, state, self._stop_if_asked)
             for remark in remarks:
                 say(remark)
             writer.write(*records, {'kind': 'finished', 'cohort': cohort.name})

@@ -7,13 +7,13 @@ import jax
 import numpy as np
 
 from data.loader import HostBatch
-from train.cohort import CONTROL, Cohort
+from train.cohort import CONTROL, Cohort, Replica
 from train.cost import step_flops
 from train.metrics import Metrics as MetricWriter
 from train.position import rows_before, stage_of, tokens_after
 from train.rates import rate_at
 from train.schedule import learning_rate
-from train.step import Metrics
+from train.step import Metrics, State
 
 
 class _Window:
@@ -56,9 +56,9 @@ class StepRecords:
         """
         self.cohort = cohort
         self.failed: dict[tuple[str, int], int] = {}
-        """(arm, seed) -> the first step whose loss or gradients were not finite."""
+        """(arm, seed) -> the first update, counted from 1, whose loss or gradients were not finite."""
         self.failed_batch: HostBatch | None = None
-        """The rows at which the last of them failed."""
+        """The rows at which the last of them failed; None: it had failed before this process took up the run."""
         self._writer = writer
         self._log = log
         self._peak_flops = peak_flops
@@ -66,6 +66,12 @@ class StepRecords:
         self._flops_of_stage = [sum(step_flops(replica.config, i) for replica in cohort.replicas) for i in stages]
         self._pending: tuple[int, Metrics, HostBatch] | None = None
         self._window, self._since_line = _Window(cohort), _Window(cohort)
+
+    def take_up(self, state: State, step: int) -> None:
+        """Notes the replicas that had failed before the `step` updates that a restored state has behind it."""
+        for replica, reached in zip(self.cohort.replicas, jax.device_get(state.step), strict=True):
+            if reached < step:
+                self._note(replica, int(reached) + 1, None)
 
     def add(self, step: int, metrics: Metrics, host: HostBatch) -> None:
         """Takes the metrics of update `step` (from 0) without waiting for them."""
@@ -83,11 +89,8 @@ class StepRecords:
         step, metrics, host = pending
         metrics = jax.device_get(metrics)
         for replica, alive in zip(self.cohort.replicas, metrics.alive, strict=True):
-            name = (replica.arm, replica.seed)
-            if not alive and name not in self.failed:
-                self.failed[name], self.failed_batch = step, host
-                self._log(f'arm {replica.arm}, seed {replica.seed}: not finite at step {step}; kept as it was before')
-                self._writer.write({'kind': 'failed', 'arm': replica.arm, 'seed': replica.seed, 'step': step})
+            if not alive and (replica.arm, replica.seed) not in self.failed:
+                self._note(replica, step + 1, host)
         stage, replicas = stage_of(self.cohort.config, step)[0], len(self.cohort.replicas)
         for window in (self._window, self._since_line):
             window.add(metrics, replicas * host.tokens_SxBxL[0].size, self._flops_of_stage[stage])
@@ -95,6 +98,11 @@ class StepRecords:
         if (step + 1) % config.run.log_every == 0 or step + 1 == config.steps:
             self._write(step, metrics)
             self._window = _Window(self.cohort)
+
+    def _note(self, replica: Replica, step: int, host: HostBatch | None) -> None:
+        self.failed[replica.arm, replica.seed], self.failed_batch = step, host
+        self._log(f'arm {replica.arm}, seed {replica.seed}: not finite at step {step}; kept as it was before')
+        self._writer.write({'kind': 'failed', 'arm': replica.arm, 'seed': replica.seed, 'step': step})
 
     def _write(self, step: int, metrics: Metrics) -> None:
         window, seconds = self._window, self._window.seconds

@@ -65,17 +65,19 @@ def compiled():
     return program, [program.compile_step(stage) for stage in range(2)], program.init()
 
 
-def run(tmp_path, program, profile=(0, 0), log=lambda _: None):
+def run(tmp_path, program, clock=time.monotonic, log=lambda _: None, **settings):
     """Trains one replica from its first step to its last."""
-    group = cohort({'a': dataclasses.replace(CONFIG, run=RunConfig(profile=profile))})
+    run_config = RunConfig(**{'keep_checkpoints': 1, **settings})
+    group = cohort({'a': dataclasses.replace(CONFIG, run=run_config)})
     program.program = dataclasses.replace(program.program, cohort=group)
     with (
         Preemption() as preemption,
         Metrics(tmp_path) as writer,
-        Checkpoints(tmp_path / 'checkpoints', 1) as checkpoints,
+        Checkpoints(tmp_path / 'checkpoints', run_config.keep_checkpoints, print, run_config.keep_every) as checkpoints,
     ):
         meta = {'replicas': [['a', 0]], 'tokenizer': 'case'}
-        loop.train(program, STORE, checkpoints, writer, preemption, meta, lambda *_: None, tmp_path, log=log)
+        rest = {'workdir': tmp_path, 'log': log, 'clock': clock}
+        loop.train(program, STORE, checkpoints, writer, preemption, meta, lambda *_: None, **rest)
 
 
 def test_every_stage_is_compiled_before_the_first_step(tmp_path, compiled):
@@ -159,6 +161,36 @@ def test_a_trace_holds_the_steps_that_are_asked_for(tmp_path, compiled):
 def test_a_trace_ends_with_the_run(tmp_path, compiled):
     run(tmp_path, Watched(*compiled), profile=(6, 100))
     assert list((tmp_path / 'profile').rglob('*.xplane.pb'))
+
+
+@pytest.mark.parametrize(
+    ('settings', 'saved', 'kept'),
+    [
+        ({'checkpoint_seconds': 1e6}, [4, 7], [7]),  # the ends of stages
+        ({'checkpoint_seconds': 20}, [2, 4, 6, 7], [7]),
+        ({'checkpoint_seconds': 30}, [3, 4, 7], [7]),  # counted from the save before, at step 4
+        ({'checkpoint_seconds': 30, 'keep_checkpoints': 2}, [3, 4, 7], [4, 7]),
+        ({'checkpoint_seconds': 1e6, 'keep_every': 3}, [3, 4, 6, 7], [3, 6, 7]),
+        ({'checkpoint_seconds': 20, 'keep_every': 3}, [2, 3, 4, 6, 7], [3, 6, 7]),
+        ({'checkpoint_seconds': 0}, [1, 2, 3, 4, 5, 6, 7], [7]),
+    ],
+)
+def test_saves_go_by_steps_and_by_the_clock(tmp_path, compiled, monkeypatch, settings, saved, kept):
+    """A step takes ten seconds here."""
+    found, save = [], Checkpoints.save
+    monkeypatch.setattr(Checkpoints, 'save', lambda *a: (found.append(a[1]), save(*a))[1])
+    program = Watched(*compiled)
+    run(tmp_path, program, clock=lambda: 10.0 * sum(kind == 'step' for kind, _ in program.events), **settings)
+    assert found == saved
+    assert Checkpoints(tmp_path / 'checkpoints').steps() == kept
+
+
+@pytest.mark.parametrize(
+    'wrong', [{'keep_every': -1}, {'keep_checkpoints': 0}, {'checkpoint_seconds': -1.0}, {'on_nan': 'go on'}]
+)
+def test_saves_and_failures_are_asked_for_in_known_words(wrong):
+    with pytest.raises(ValueError, match=f'run.{next(iter(wrong))}'):
+        RunConfig(**wrong)
 
 
 @pytest.mark.parametrize('steps', [(5, 4), (-1, 4)])
