@@ -25,6 +25,9 @@ from experiments.ablation import Ablation, Arm
 from experiments.config_paths import changed
 from train.config import Config, Stage
 
+CURVE_PROBE = {'smoke': 60, 'cpu': 400, 'overnight': 1000, 'paper': 0}
+"""Paragraphs of a probe at each point of the learning curve, which is drawn against FLOPs."""
+
 
 def recipe(scale: str) -> Config:
     """ELECTRA in the form of a scale; at paper scale ELECTRA-base."""
@@ -35,6 +38,7 @@ def recipe(scale: str) -> Config:
             # Of what is chosen 15% stay in the generator's input: google-research/electra, not the paper.
             'masking.rule': (0.85, 0.0, 0.15),
             'evaluation.tasks': tasks(scale),
+            'evaluation.curve_probe': CURVE_PROBE[scale],
         },
     )
     if scale != 'paper':

@@ -13,13 +13,13 @@ from typing import Any, TypeVar
 import tyro
 
 from data.errors import UserError
+from data.room import NO_ROOM
 
 T = TypeVar('T')
 _ROOM = 'make room, then give the same command again'
 _RIGHTS = 'make it writable, or name another folder'
 _MENDS = {
-    errno.ENOSPC: _ROOM,
-    errno.EDQUOT: _ROOM,
+    **dict.fromkeys(NO_ROOM, _ROOM),
     errno.EROFS: _RIGHTS,
     errno.EACCES: _RIGHTS,
     errno.EPERM: _RIGHTS,

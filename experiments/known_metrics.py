@@ -50,6 +50,7 @@ METRICS = {
     'both_loss': Metric('counts: both neighbours', kind='counted'),
     'probe_majority': Metric('commonest label', kind='note'),
     'curve_loss': Metric('loss of the learning curve', kind='note'),
+    'curve_probe': Metric('probe accuracy of the learning curve', kind='note'),
     'degenerate': Metric('learnt nothing', kind='note'),
     'finetuning_failed': Metric('not finite in fine-tuning', kind='note'),
 }

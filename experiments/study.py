@@ -1,5 +1,6 @@
 """Runs an ablation in a workdir: plan, train, evaluate, report. The same call again goes on where it stopped."""
 
+import contextlib
 import dataclasses
 import platform
 import shlex
@@ -10,10 +11,8 @@ from pathlib import Path
 import jax
 from tqdm import tqdm
 
-from data.collocation_store import with_collocations
 from data.errors import UserError
 from data.formats import rows_of
-from data.prepare import store_for
 from data.store import TokenStore
 from experiments import tuning
 from experiments import workdir as workdirs
@@ -22,58 +21,66 @@ from experiments.config_json import to_json
 from experiments.config_paths import changed
 from experiments.downstream import Downstream, left_out
 from experiments.reporting import write_report
+from experiments.shared import shared_records, shared_store
 from experiments.workdir import Workdir
+from train import hosts
 from train.baselines import baseline_figures, baselines_known
 from train.checkpoints import Checkpoints
 from train.cohort import Cohort, Replica
 from train.config import Config
 from train.evaluate import HeldOut
+from train.failures import AllFailed
 from train.final import final_records
-from train.loop import AllFailed, Stopped, train
+from train.loop import Stopped, train
 from train.mesh import side_by_side
-from train.metrics import Metrics, read
+from train.metrics import Metrics, NoMetrics, read
 from train.preemption import Preemption
+from train.probe import Probe
 from train.program import Program
 from train.step import State
 from train.versions import versions
 
 
 def run(ablation: Ablation, scale: str, path: Path, seeds: range, grid: tuning.Grid | None = None) -> str:
-    """Carries an ablation to its report and returns the table.
+    """Carries an ablation to its report and returns the table. All processes of a run call it alike.
 
     Raises:
       Stopped: asked to stop; all is saved, and the same command goes on.
       UserError: a mistake in the config, the corpus or the workdir; or no replica of a cohort is left, said when all
         others are trained and in the report.
     """
-    with workdirs.lock(path), Preemption() as preemption:
+    with contextlib.ExitStack() as held, Preemption() as preemption:
+        hosts.from_first(lambda: held.enter_context(workdirs.lock(path)))
         about = {
             'scale': scale,
             'command': shlex.join(['python', '-m', f'experiments.{Path(sys.argv[0]).stem}', *sys.argv[1:]]),
             'grid': grid and {'field': grid.field, 'values': list(grid.values)},
         }
-        workdir = workdirs.open_workdir(path, ablation, about)
+        workdir = hosts.from_first(lambda: workdirs.open_workdir(path, ablation, about))
+        workdir.writes = hosts.is_first()
         configs = {arm.name: ablation.config(arm.name) for arm in ablation.arms}
         workdir.check(grid.crossed(configs) if grid else configs)  # before a corpus is prepared for nothing
-        left_out(configs[ablation.baseline].evaluation)
-        store = store_for(configs[ablation.baseline].data, log=say)
-        if any(config.masking.unit == 'collocation' for config in configs.values()):
-            store = with_collocations(store, say)
+        hosts.from_first(lambda: left_out(configs[ablation.baseline].evaluation))
+        collocations = any(config.masking.unit == 'collocation' for config in configs.values())
+        store = shared_store(configs[ablation.baseline].data, collocations, say)
         configs = {arm: with_vocabulary(config, store) for arm, config in configs.items()}
         study = Study(workdir, store, preemption)
         downstream = Downstream(path, configs[ablation.baseline], store.tokenizer, ablation.baseline, say)
         if grid:
             crossed = grid.crossed(configs)
-            study.carry_out([Replica(arm, tuning.SEED, config) for arm, config in crossed.items()])
-            workdir.record['grid'] = grid.chosen(read(path), list(configs), ablation)
+            # A value at which an arm fails is an answer.
+            goes_on = {arm: changed(config, {'run.on_nan': 'continue'}) for arm, config in crossed.items()}
+            study.carry_out([Replica(arm, tuning.SEED, config) for arm, config in goes_on.items()])
+            workdir.record['grid'] = grid.chosen(shared_records(path), list(configs), ablation)
             chosen = workdir.record['grid']['chosen']
             say(f'best {grid.field}: ' + ', '.join(f'{arm} {value:g}' for arm, value in chosen.items()))
             configs = {arm: changed(config, {grid.field: chosen[arm]}) for arm, config in configs.items()}
         workdir.record['ablation']['arms'] |= {arm.name: to_json(arm.changes) for arm in ablation.arms}
         study.carry_out([Replica(arm, seed, config) for seed in seeds for arm, config in configs.items()], downstream)
-        table = write_report([path], path)
-        _note_look(workdir)
-    if failures := [record['failure'] for record in read(path) if record.get('failure')]:
+        table = hosts.from_first(lambda: write_report([path], path))
+        if hosts.is_first():
+            _note_look(workdir)
+    if failures := [record['failure'] for record in shared_records(path) if record.get('failure')]:
         say(table)
         raise UserError('; '.join(failures))
     return f'{table}\n{path / "report.html"}'
@@ -91,9 +98,11 @@ def _note_look(workdir: Workdir) -> None:
 def run_and_print(*arguments) -> None:
     """`run`, with the table on the terminal; asked to stop, it says how to go on and exits with 0."""
     try:
-        print(run(*arguments))
+        said = run(*arguments)
     except Stopped as stopped:
-        print(stopped)
+        said = str(stopped)
+    if hosts.is_first():
+        print(said)
 
 
 def with_vocabulary(config: Config, store: TokenStore) -> Config:
@@ -105,9 +114,10 @@ def with_vocabulary(config: Config, store: TokenStore) -> Config:
 
 
 def say(line: str) -> None:
-    """Prints a line above a progress bar, if there is one."""
-    tqdm.write(line)
-    sys.stdout.flush()
+    """Prints a line above a progress bar, if there is one; of several processes the first does."""
+    if hosts.is_first():
+        tqdm.write(line)
+        sys.stdout.flush()
 
 
 class Study:
@@ -128,7 +138,7 @@ class Study:
         run = replicas[0].config.run
         self.workdir.plan(replicas, side_by_side(run.mesh, jax.device_count()))
         wanted = {(replica.arm, replica.seed) for replica in replicas}
-        records = read(self.workdir.path)
+        records = shared_records(self.workdir.path)
         finished = {record['cohort'] for record in records if record['kind'] == 'finished'}
         cohorts = [
             cohort
@@ -139,11 +149,13 @@ class Study:
         programs = [self._program(cohort) for cohort in cohorts]
         for cohort in cohorts if downstream else []:
             downstream.prepare(cohort)
-        self.workdir.keep(self._store.tokenizer, self._store.manifest['text']['sha256'])
+        with hosts.together(UserError('another host reads another token store: give all of them the same one')):
+            self.workdir.keep(self._store.tokenizer, self._store.manifest['text']['sha256'])
         self.workdir.save()
-        with Metrics(self.workdir.path, tensorboard=run.tensorboard) as writer:
+        first = hosts.is_first()
+        with Metrics(self.workdir.path, tensorboard=run.tensorboard) if first else NoMetrics() as writer:
             config = replicas[0].config
-            if not baselines_known(records, config):
+            if first and not baselines_known(records, config):
                 baselines = baseline_figures(self._store, config, config.stages[-1].length)
                 writer.write(*({'kind': 'figure', **record} for record in baselines))
             for program in programs:
@@ -154,7 +166,7 @@ class Study:
                     writer.write({'kind': 'finished', 'cohort': program.cohort.name, 'failure': str(failed)})
 
     def _stop_if_asked(self) -> None:
-        if self._preemption.requested:
+        if hosts.in_any(self._preemption.requested):
             raise Stopped('stopped; all that was trained is saved. The same command goes on from here.')
 
     def _program(self, cohort: Cohort) -> Program:
@@ -176,7 +188,8 @@ class Study:
         host = f'{platform.machine()}, {len(program.mesh.devices.flat)} x {jax.devices()[0].device_kind}'
         writer.write({**about, 'event': 'start', 'host': host, 'versions': versions()})
         folder = self.workdir.path / 'checkpoints' / cohort.name
-        with Checkpoints(folder, cohort.config.run.keep_checkpoints, log=say) as checkpoints:
+        run = cohort.config.run
+        with Checkpoints(folder, run.keep_checkpoints, log=say, keep_every=run.keep_every) as checkpoints:
             restored = checkpoints.restore(program.abstract_state()) if finished else None
             if restored and restored[0] == cohort.config.steps:
                 state = restored[1]
@@ -186,14 +199,15 @@ class Study:
         self._stop_if_asked()
         trained = time.monotonic()
         if not finished:
-            records, remarks = final_records(program, self._store, state)
+            records, remarks = final_records(program, self._store, state, self._stop_if_asked)
             for remark in remarks:
                 say(remark)
             writer.write(*records, {'kind': 'finished', 'cohort': cohort.name})
             say(f'cohort {cohort.name}: evaluated in {time.monotonic() - trained:.0f} s')
         evaluated = time.monotonic()
         if downstream:
-            params_R, step_R = program.encoders(state.params), state.step.tolist()
+            params_R = program.encoders(state.params)
+            step_R = hosts.readable(state.step, program.mesh).tolist()
             del state, restored  # the optimizer's moments are not needed any more
             failed = {
                 (replica.arm, replica.seed)
@@ -227,14 +241,15 @@ class Study:
 
     def _curve(self, program: Program, writer: Metrics):
         """Writes a point of each replica's learning curve, at the last stage's length."""
-        config = program.cohort.config
-        if not config.objective.predicts:
-            return lambda state, stage, step: None
-        held_out = HeldOut(self._store, program.cohort, config.stages[-1].length, program.mesh)
+        cohort, config = program.cohort, program.cohort.config
+        at = (self._store, cohort, config.stages[-1].length, program.mesh)
+        held_out = HeldOut(*at) if config.objective.predicts else None
+        probe = Probe(*at, config.evaluation.curve_probe) if config.evaluation.curve_probe else None
 
         def curve(state: State, stage: int, step: int) -> None:
-            writer.write(
-                *({'kind': 'figure', **point} for point in held_out.curve(program.encoders(state.params), stage, step))
-            )
+            params_R = program.encoders(state.params)
+            points = held_out.curve(params_R, stage, step) if held_out else []
+            points += probe.figures(params_R, stage, step, 'curve_probe') if probe else []
+            writer.write(*({'kind': 'figure', **point} for point in points))
 
         return curve

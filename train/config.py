@@ -175,6 +175,8 @@ class EvaluationConfig:
     """Rows evaluated at once. Changes no figure."""
     likelihood_paragraphs: int = 64
     """Held-out paragraphs for the pseudo-log-likelihood per word (0: none)."""
+    curve_probe: int = 0
+    """Held-out paragraphs for a probe at each point, which arms without an MLM head have too (0: none)."""
     probe_paragraphs: int = 1500
     """Held-out paragraphs for the frozen-feature probe (0: none). Needs a corpus with labels."""
     examples: int = 4
@@ -187,7 +189,15 @@ class EvaluationConfig:
     def __post_init__(self):
         if not self.rates or not all(0 < rate <= 1 for rate in self.rates) or len(set(self.rates)) < len(self.rates):
             raise ValueError(f'evaluation.rates {self.rates}: give at least one rate above 0 and up to 1, each once')
-        for name in ('rows', 'curve_every', 'curve_rows', 'likelihood_paragraphs', 'probe_paragraphs', 'examples'):
+        for name in (
+            'rows',
+            'curve_every',
+            'curve_rows',
+            'curve_probe',
+            'likelihood_paragraphs',
+            'probe_paragraphs',
+            'examples',
+        ):
             if getattr(self, name) < 0:
                 raise ValueError(f'evaluation.{name} is {getattr(self, name)}: use 0 or more')
         if self.batch_size < 1 or (self.curve_every and not self.curve_rows):
@@ -209,7 +219,12 @@ class RunConfig:
     checkpoint_seconds: float = 60.0
     """A checkpoint at least so often; also at each stage's end."""
     keep_checkpoints: int = 2
-    """Newest checkpoints kept."""
+    """Newest checkpoints kept; older ones are deleted."""
+    keep_every: int = 0
+    """Also a checkpoint every so many steps, and these are never deleted (0: none)."""
+    on_nan: Literal['stop', 'continue'] = 'stop'
+    """When a replica's loss or gradients are not finite in pretraining: stop the run, or let the others go on and leave
+    that one as it was before, out of every figure. (Fine-tuning and --grid always go on.)"""
     log_every: int = 50
     """Steps between the lines of metrics.jsonl."""
     tensorboard: bool = True
@@ -220,8 +235,12 @@ class RunConfig:
     """Write a trace of these updates, counted from 0: from the first number to before the second (0 0: none)."""
 
     def __post_init__(self):
-        if self.log_every < 1 or self.keep_checkpoints < 1 or self.devices < 0:
-            raise ValueError('run.log_every and run.keep_checkpoints must be 1 or more, run.devices 0 or more')
+        if self.log_every < 1 or self.keep_checkpoints < 1 or self.devices < 0 or self.keep_every < 0:
+            raise ValueError(
+                'run.log_every and run.keep_checkpoints must be 1 or more, run.devices and run.keep_every 0 or more'
+            )
+        if self.on_nan not in ('stop', 'continue'):
+            raise ValueError(f'run.on_nan is {self.on_nan!r}: use stop or continue')
         if not 0 <= self.profile[0] <= self.profile[1]:
             raise ValueError(f'run.profile is {self.profile}: give the first update and, above it, where to stop')
         if not 0 <= self.checkpoint_seconds < float('inf'):

@@ -173,9 +173,9 @@ class Results:
         values_AxS = self.values(Measure(metric))
         return [float(np.nanmean(row)) if np.isfinite(row).any() else None for row in values_AxS]
 
-    def curve(self, arm: str) -> tuple[list[int], np.ndarray]:
-        """Steps and losses [points, seeds] of the learning curve; NaN where there is no figure."""
-        points = {(row.step, row.seed): row.value for row in self.sound if (row.arm, row.metric) == (arm, 'curve_loss')}
+    def curve(self, arm: str, metric: str = 'curve_loss') -> tuple[list[int], np.ndarray]:
+        """Steps and values [points, seeds] of a learning curve; NaN where there is no figure."""
+        points = {(row.step, row.seed): row.value for row in self.sound if (row.arm, row.metric) == (arm, metric)}
         steps = sorted({step for step, _ in points})
         values = [[points.get((step, seed), np.nan) for seed in self.seeds] for step in steps]
         return steps, np.array(values).reshape(len(steps), len(self.seeds))
@@ -201,7 +201,7 @@ class Results:
         """Figures of finished replicas: (measure, arm, seed) -> one value, or one a fine-tuning seed."""
         found: dict[tuple[Measure, str, int], list[float]] = {}
         for row in self.sound:
-            if row.arm and row.metric != 'curve_loss' and self._at_end(row):
+            if row.arm and not row.metric.startswith('curve_') and self._at_end(row):
                 measure = Measure(row.metric, row.eval_rate, row.task)
                 found.setdefault((measure, row.arm, row.seed), []).append(row.value)
         return found

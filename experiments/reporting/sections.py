@@ -2,6 +2,7 @@
 
 from experiments.known_metrics import known
 from experiments.reporting import comparisons
+from experiments.reporting.compute import compute_section
 from experiments.reporting.controls import controls_section
 from experiments.reporting.costs import cost_section
 from experiments.reporting.differences import difference_section, outcome_section, pairs_section, secondary_section
@@ -39,6 +40,7 @@ def all_sections(results: Results) -> list[Section]:
         secondary_section,
         published_section,
         curve_section,
+        compute_section,
         grid_section,
         setup_section,
         config_section,

@@ -1,6 +1,7 @@
 """A corpus, a store or a workdir that a command cannot use: one line that names it, exit code 2, nothing changed."""
 
 import fcntl
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -77,6 +78,19 @@ def test_other_text_under_the_same_tokenizer(refused, here, held):
     record = json.loads(path.read_text())
     path.write_text(json.dumps({**record, 'text': 64 * '0'}))
     assert refused('ablate', *ON).startswith('--workdir finished holds another run: text ')
+
+
+@pytest.mark.parametrize('command', ['ablate', 'pretrain'])
+def test_a_damaged_shard_is_named_by_its_hash_before_anything_is_trained(refused, here, command):
+    shard = here / 'store/train.tokens-00000.bin'
+    (stated,) = json.loads((here / 'store/manifest.json').read_text())['splits']['train']['shards']['tokens']
+    content = bytearray(shard.read_bytes())
+    content[len(content) // 2] ^= 4
+    shard.write_bytes(content)
+    assert refused(command, *NEW) == (
+        f'store/train.tokens-00000.bin is damaged: its sha256 is {hashlib.sha256(content).hexdigest()}, not '
+        f'{stated["sha256"]}; copy it again, or prepare the store again with --overwrite'
+    )
 
 
 def test_a_corpus_that_has_changed_since(refused, here):

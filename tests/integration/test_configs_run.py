@@ -30,7 +30,8 @@ def smoke(clone: Place, name: str, *words, settings=None) -> tuple[str, Path]:
     command = 'pretrain' if name.startswith('bert_') else 'ablate'
     ran = clone.run(command, f'configs/{name}.py', '--scale', 'smoke', *words, settings=settings)
     assert ran.stderr == ''
-    return ran.stdout, clone.folder / f'runs/{name}-smoke'
+    (workdir,) = (clone.folder / 'runs').glob(f'{name}-smoke*')
+    return ran.stdout, workdir
 
 
 def programs(workdir: Path) -> list[set[str]]:
@@ -100,6 +101,6 @@ def test_every_config_runs_at_smoke_scale(clone, tmp_path, name):
     seconds = time.monotonic() - began
     print(f'\n{name} at smoke scale: {seconds:.0f} s, load {os.getloadavg()[0]:.0f}', file=sys.stderr)
     arms = set(json.loads((workdir / 'config.json').read_text())['ablation']['arms'])
-    measured = {row.arm for row in read_csv(workdir / 'results.csv') if row.metric == 'loss'}
+    measured = {row.arm for row in read_csv(workdir / 'results.csv') if row.metric in ('loss', 'probe')}
     assert arms <= measured and 'failed' not in output
     assert {'table.md', 'report.html', 'results.csv'} <= {path.name for path in workdir.iterdir()}

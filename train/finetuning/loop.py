@@ -13,12 +13,14 @@ from tqdm import tqdm
 from data.errors import UserError
 from data.tasks.buckets import steps_per_epoch, training_batches
 from data.tasks.features import Features
+from train import hosts
 from train.checkpoints import Checkpoints
 from train.finetuning.early_stopping import Course
 from train.finetuning.program import Program
 from train.finetuning.records import StepRecords
 from train.loop import Stopped
 from train.preemption import Preemption
+from train.save_times import SaveTimes
 
 Selection = Callable[[Any, Any], np.ndarray]
 """(params, frozen) -> each replica's score on what early stopping and grids choose by, [R]; NaN where there is none."""
@@ -32,7 +34,7 @@ class Trained:
     """[R, ...]: those of the best epoch under early stopping, else the last."""
     frozen: Any
     failed: dict[int, int]
-    """Replica -> the step at which its loss or gradients were not finite, which it was left at."""
+    """Replica -> the update, counted from 1, whose loss or gradients were not finite: it was left as it was before."""
     epochs_R: np.ndarray
     """The epoch whose weights these are, from 1."""
 
@@ -78,14 +80,16 @@ def fine_tune(
         log(f'{name}: goes on from step {step} of {total}')
     del state
     choose = jax.jit(_choose, donate_argnums=1)
-    saved_at = time.monotonic()
+    times = SaveTimes(config.run, time.monotonic())
 
     def save() -> None:
         records.flush()
         failed = [[int(replica), int(at)] for replica, at in records.failed.items()]
         checkpoints.save(step, tree, {**meta, 'history': course.history, 'failed': failed})
 
-    bar = tqdm(total=total, initial=step, unit='step', disable=None, desc=name, leave=False)
+    votes = hosts.Votes()
+    shown = None if hosts.is_first() else True  # None: on a terminal
+    bar = tqdm(total=total, initial=step, unit='step', disable=shown, desc=name, leave=False)
     rows = training_batches(
         features, seeds=program.seeds, batch_size=config.batch_size, epochs=config.epochs, start=step
     )
@@ -95,17 +99,19 @@ def fine_tune(
             tree['state'], metrics = program.step(
                 tree['state'], frozen, program.settings(step, total), program.batch(host, step)
             )
-            records.add(step, total, metrics)  # fetches the step before while this one runs
+            # Fetches the step before while this one runs.
+            records.add(step, total, hosts.readable(metrics, program.mesh))
             step += 1
             bar.update()
             if config.patience and step % in_epoch == 0:
                 better_R = course.add(selection(tree['state'].params, frozen))
                 tree['best'] = choose(better_R, tree['best'], tree['state'].params)
-            asked = preemption is not None and preemption.requested
+            asked, due = votes(preemption is not None and preemption.requested, times.due(step, time.monotonic()))
             ended = step == total or not course.running_R.any()
-            if checkpoints and (asked or ended or time.monotonic() - saved_at >= config.run.checkpoint_seconds):
+            if checkpoints and (asked or due or ended or times.kept(step)):
                 save()
-                saved_at = time.monotonic()
+                times.saved(time.monotonic())
+                votes.drop()
             if asked:
                 if checkpoints:
                     checkpoints.wait()
