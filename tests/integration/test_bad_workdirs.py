@@ -40,6 +40,10 @@ def held(here, finished) -> Path:
         ([*CORPUS, '--data.encoding', 'none'], '--data.encoding none: Python knows no such text encoding'),
         ([*CORPUS, '--data.vocab-size', '9000'], '--data.vocab_size 9000 is more than the corpus can fill'),
         ([*STORE, '--data.tokenizer', 'bpe'], "store: made with other options (tokenizer 'unigram', not 'bpe')"),
+        (
+            [*STORE, *'--data.max-train-tokens 300 --objective.name mlm_nsp --objective.rows segment_pairs'.split()],
+            'takes second segments from other documents, and there is one document alone: use --objective.name mlm_sop',
+        ),
         ([*STORE, '--data.max-train-tokens', '20'], '20 tokens are too few for one row of length 32: use a larger'),
         ([*STORE, '--stages.1.length', '40000', '--model.max-length', '40000'], 'shorter rows (--stages.N.length)'),
         (
