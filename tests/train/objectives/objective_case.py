@@ -35,7 +35,7 @@ def config(name: str = 'electra', share: str = 'embeddings', rate: float = 0.3, 
 def inputs(config: Config, step: int = 0, rows: slice = slice(None), length: int = 24) -> Inputs:
     """What the step gives to an objective, for some of 8 rows."""
     host = step_case.rows((0,), step, length=length)
-    tokens, numbers, epochs = (array[0][rows] for array in host)
+    tokens, numbers, epochs = (array[0][rows] for array in host[:3])
     settings = settings_at(config, 0, 0)
     ids = document_ids(jnp.asarray(tokens), VOCABULARY)
     slots = target_slots([config.masking], tokens.shape[1])
