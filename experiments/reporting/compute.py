@@ -2,6 +2,7 @@
 
 import numpy as np
 from matplotlib.figure import Figure as Picture
+from matplotlib.ticker import EngFormatter
 
 from experiments.config_json import from_json
 from experiments.known_metrics import known
@@ -36,12 +37,13 @@ def compute_figure(results: Results) -> Picture | None:
         return None
     x_of = {arm: [flops_after(results, arm, step) for step in steps] for arm, (steps, _) in curves.items()}
     line = results.counted('probe_majority', None, next(r.task for r in results.rows if r.metric == METRIC))
-    figure, _ = draw_lines(
+    figure, axis = draw_lines(
         {arm: (x_of[arm], value_PxS) for arm, (_, value_PxS) in curves.items()},
-        'training FLOPs of a replica',
+        'training compute of a replica',
         f'{known("probe").name}, {known("probe").unit}',
         {} if line is None else {'commonest label': line},
     )
+    axis.xaxis.set_major_formatter(EngFormatter(unit='FLOP'))
     return figure
 
 

@@ -61,7 +61,14 @@ def loss(params, config: Config, inputs: Inputs):
     return objective_of(config).loss(params, config, VOCABULARY, inputs, jax.random.key(1))
 
 
-@partial(jax.jit, static_argnums=(1, 2))
-def gradient(params, config: Config, term: str, inputs: Inputs):
-    """Of one term's sum."""
-    return jax.grad(lambda params: loss(params, config, inputs)[0][term])(params)
+@partial(jax.jit, static_argnums=1)
+def gradients(params, config: Config, inputs: Inputs):
+    """Term -> the gradient of its sum; 'all' -> that of all terms' sum."""
+    objective = objective_of(config)
+
+    def sums(params):
+        return objective.loss(params, config, VOCABULARY, inputs, jax.random.key(1))[0]
+
+    found, back = jax.vjp(sums, params)
+    each = {term: back({name: jnp.float32(name == term) for name in found})[0] for term in found}
+    return {**each, 'all': back(jax.tree.map(jnp.ones_like, found))[0]}

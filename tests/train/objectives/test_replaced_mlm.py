@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from model import electra, mlm
-from tests.train.objectives.objective_case import config, gradient, inputs, loss, params
+from tests.train.objectives.objective_case import config, gradients, inputs, loss, params
 from tests.train.objectives.test_electra import learnt, moved
 from tests.train.step_case import SIZE, VOCABULARY
 from train.objectives import generation
@@ -46,8 +46,9 @@ def test_every_parameter_learns_and_none_through_samples(name):
     run = config(name, share='none')
     weights = params(run)
     own = {path for path in learnt(weights) if path.startswith('generator/')}
-    assert moved(gradient(weights, run, 'generator', inputs(run))) == own
-    assert moved(gradient(weights, run, 'mlm', inputs(run))) == learnt(weights) - own
+    found = gradients(weights, run, inputs(run))
+    assert moved(found['generator']) == own
+    assert moved(found['mlm']) == learnt(weights) - own
 
 
 def test_the_gate_at_its_ends():
