@@ -1,8 +1,8 @@
 """metrics.jsonl, the truth of a run, and TensorBoard files beside it.
 
-One JSON object a line; 'kind' says what it is (train, figure, example, failed, run, finished; of fine-tunings finetune
-and finetuned; of an ablation's downstream tasks task and evaluated). A number that is not finite is written as null,
-since JSON has no other word for it.
+One JSON object a line; 'kind' says what it is (train, figure, example, failed, run, finished; of fine-tunings finetune,
+finetuned and task; of an ablation's downstream tasks task and evaluated). A number that is not finite is written as
+null, since JSON has no other word for it.
 """
 
 import json
