@@ -9,7 +9,7 @@ PEERS := .venv-peers/bin
 BEAM := .venv-beam/bin
 PIP := -m pip install --quiet --disable-pip-version-check
 
-# Huge pages for malloc: a fifteenth of the page faults. Must be set before the process starts.
+# Huge pages for malloc, so that there are fewer page faults. Must be set before the process starts.
 export GLIBC_TUNABLES := glibc.malloc.hugetlb=1
 # A TPU is used only where one is asked for; without this, an installed libtpu looks for one.
 export JAX_PLATFORMS ?= cpu
@@ -66,10 +66,12 @@ lint: venv-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-# Pins without index addresses, so that any mirror serves them.
+# Pins without index addresses, so that any mirror serves them. Of torch any build of its version will do.
+COMPILE := .venv-lock/bin/pip-compile --quiet --upgrade --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
+	--strip-extras --no-header
 lock:
 	$(PYTHON) -m venv .venv-lock && .venv-lock/bin/python $(PIP) pip-tools
-	.venv-lock/bin/pip-compile --quiet --upgrade --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
-		--strip-extras --no-header -o requirements.txt requirements.in
-	.venv-lock/bin/pip-compile --quiet --upgrade --no-emit-index-url --no-emit-trusted-host --no-emit-find-links \
-		--strip-extras --no-header -o requirements-dev.txt requirements-dev.in
+	$(COMPILE) -o requirements.txt requirements.in
+	$(COMPILE) -c requirements.txt -o requirements-dev.txt requirements-dev.in
+	$(COMPILE) -c requirements.txt -c requirements-dev.txt -o requirements-peers.txt requirements-peers.in
+	sed -i 's/^\(torch==[0-9.]*\)+.*/\1/' requirements-peers.txt

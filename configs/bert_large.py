@@ -11,7 +11,8 @@ Smaller scales have twice the layers of bert_base, and its width. Not as publish
 
 from configs.bert_base import recipe
 from configs.published import table
-from experiments.ablation import Ablation, Arm, changed
+from experiments.ablation import Ablation, Arm
+from experiments.config_paths import changed
 from model.config import SIZES
 
 

@@ -13,7 +13,8 @@ arms learned. Not as published: as in bert_base; a linear classifier on frozen f
 
 from configs import scales
 from configs.published import table
-from experiments.ablation import Ablation, Arm, changed
+from experiments.ablation import Ablation, Arm
+from experiments.config_paths import changed
 from train.config import TaskEvaluation
 
 MIXED = (0.8, 0.1, 0.1)

@@ -14,7 +14,8 @@ in bert_base.
 import dataclasses
 
 from configs import scales
-from experiments.ablation import Ablation, Arm, changed
+from experiments.ablation import Ablation, Arm
+from experiments.config_paths import changed
 from model.flops import forward_flops
 from train.config import Config, Stage
 from train.rates import target_slots

@@ -18,7 +18,8 @@ attention kernel, has none). The batch of the further steps is not given; it is 
 
 from configs import scales
 from configs.published import table
-from experiments.ablation import Ablation, Arm, changed
+from experiments.ablation import Ablation, Arm
+from experiments.config_paths import changed
 from model.config import SIZES
 from train.config import Config, Stage, TaskEvaluation
 

@@ -14,7 +14,8 @@ SentencePiece with 32,000 pieces, a learning rate that falls to 0 rather than to
 
 from configs import scales
 from configs.published import table
-from experiments.ablation import Ablation, Arm, changed
+from experiments.ablation import Ablation, Arm
+from experiments.config_paths import changed
 from train.config import Config, Stage
 
 

@@ -14,7 +14,8 @@ import dataclasses
 
 from configs import scales
 from configs.published import table
-from experiments.ablation import Ablation, Arm, changed
+from experiments.ablation import Ablation, Arm
+from experiments.config_paths import changed
 from train.config import Config
 
 DUPLICATES = 10

@@ -155,7 +155,7 @@ def read_tokenizer(spec: str) -> Tokenizer:
 
 def _described(tokenizer: Tokenizer) -> dict:
     vocabulary = tokenizer.vocabulary
-    stated = {f.name: getattr(vocabulary, f.name) for f in dataclasses.fields(vocabulary) if f.name != 'ordinary'}
+    stated = {f.name: getattr(vocabulary, f.name) for f in dataclasses.fields(vocabulary) if f.compare}
     return {'kind': type(tokenizer).__name__, 'normalizer': tokenizer.normalizer, **stated}
 
 

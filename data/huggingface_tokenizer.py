@@ -41,12 +41,13 @@ class HuggingFaceTokenizer:
             raise UserError(f'{source}: not a tokenizer.json that can be read ({str(error)[:200]})') from None
         ids = {piece.removeprefix(_HIDDEN): i for piece, i in self._tokenizer.get_vocab(with_added_tokens=True).items()}
         special_ids = {ids[name] for name in special}
-        self.vocabulary = Vocabulary.of(ids, special_ids, hashlib.sha256(content).hexdigest(), source)
-        self._pieces = [''] * self.vocabulary.size
+        self._pieces = [''] * (1 + max(ids.values()))
         for piece, i in ids.items():
             self._pieces[i] = piece
         self.starts_word = np.array([self._word_start(piece) for piece in self._pieces])
         self.starts_word[list(special_ids)] = True
+        digest = hashlib.sha256(content).hexdigest()
+        self.vocabulary = Vocabulary.of(ids, special_ids, digest, source, self.starts_word)
         self._dropped = np.array(sorted(special_ids - {self.vocabulary.unk}))
         self.normalizer = json.dumps(tree.get('normalizer'), sort_keys=True)
         """The file's own, as JSON; it follows NFC (`data.clean`)."""

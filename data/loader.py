@@ -24,6 +24,8 @@ class HostBatch(NamedTuple):
     """int32: each row's number in the split."""
     epochs_SxB: np.ndarray
     """int32: how often its seed had seen the whole split before."""
+    joins_SxBxL: np.ndarray | None = None
+    """bool: tokens that go on with the collocation before them, where those were mined."""
 
 
 def batches(
@@ -58,7 +60,7 @@ def batches(
 def _unstacked(chunks) -> Iterator[HostBatch]:
     for chunk in chunks:
         for index in range(len(chunk.tokens_SxBxL)):
-            yield HostBatch(*(array[index] for array in chunk))
+            yield HostBatch(*(None if array is None else array[index] for array in chunk))
 
 
 class _Chunks:
@@ -83,5 +85,8 @@ class _Chunks:
         )
         epochs_NxSxB = np.broadcast_to(epochs_NxB[:, None], row_ids_NxSxB.shape)
         return HostBatch(
-            self._rows.gather(row_ids_NxSxB), row_ids_NxSxB.astype(np.int32), epochs_NxSxB.astype(np.int32)
+            self._rows.gather(row_ids_NxSxB),
+            row_ids_NxSxB.astype(np.int32),
+            epochs_NxSxB.astype(np.int32),
+            self._rows.joins(row_ids_NxSxB),
         )

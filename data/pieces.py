@@ -90,7 +90,7 @@ def _grouped(spec: str, encoding: str, spans: list[tuple[Span, int]]) -> list[Pi
     """Neighbours together as long as they fit."""
     groups, room = [], 0
     for span, size in spans:
-        if size > room:
+        if not groups or size > room:
             groups.append([])
             room = PIECE_BYTES
         groups[-1].append((span, size))

@@ -10,7 +10,7 @@ from data import corpus
 from data.atomic import partial_folder, publish
 from data.build import PLAN, build, plan, store_options, tokenizer_path
 from data.config import DataConfig
-from data.errors import UserError
+from data.errors import UserError, flags_below
 from data.files import Files
 from data.preparing.runners import Runner, all_cores
 from data.store import MANIFEST, TokenStore, check_store, open_store, read_manifest
@@ -80,7 +80,8 @@ def store_for(config: DataConfig, log: Callable[[str], None] = print) -> TokenSt
     Raises:
       UserError: as `prepare`; also when the store was made with other options.
     """
-    return prepare(config, config.store or default_folder(config), log=log).cut(config.max_train_tokens)
+    with flags_below('data', DataConfig):
+        return prepare(config, config.store or default_folder(config), log=log).cut(config.max_train_tokens)
 
 
 def default_folder(config: DataConfig) -> Path:

@@ -26,6 +26,7 @@ class Rows:
         whole = len(split.tokens) // body
         self._length, self._vocabulary = length, vocabulary
         self._bodies_NxL = split.tokens[: whole * body].reshape(whole, body)
+        self._joins = split.joins
         self._rest = np.asarray(split.tokens[whole * body :], np.int32) if keep_partial else np.empty(0, np.int32)
         if not len(self):
             raise UserError(
@@ -63,3 +64,18 @@ class Rows:
             last[: len(self._rest) + 2] = [self._vocabulary.cls, *self._rest, self._vocabulary.sep]
             tokens[row_ids == whole] = last
         return tokens
+
+    def joins(self, row_ids) -> np.ndarray | None:
+        """Which tokens of these rows go on with the collocation before them: bool [..., L]; None if none were mined."""
+        if self._joins is None:
+            return None
+        row_ids = np.asarray(row_ids, np.int64)
+        whole, body = self._bodies_NxL.shape
+        found = np.zeros((*row_ids.shape, self._length), bool)
+        if whole:
+            bodies_NxL = self._joins[: whole * body].reshape(whole, body)
+            found[..., 1:-1] = np.take(bodies_NxL, np.minimum(row_ids, whole - 1), axis=0)
+        last = np.zeros(self._length, bool)
+        last[1 : len(self._rest) + 1] = self._joins[whole * body :][: len(self._rest)]
+        found[row_ids == whole] = last
+        return found

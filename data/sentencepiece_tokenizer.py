@@ -45,11 +45,11 @@ class SentencePieceTokenizer:
         ids = range(processor.get_piece_size())
         self._pieces = [processor.id_to_piece(i) for i in ids]
         special = [i for i in ids if processor.is_control(i) or processor.is_unknown(i) or processor.is_unused(i)]
-        self.vocabulary = Vocabulary.of(
-            {piece: i for i, piece in enumerate(self._pieces)}, special, hashlib.sha256(model).hexdigest(), source
-        )
         self.starts_word = np.array([piece.startswith('▁') for piece in self._pieces])
         self.starts_word[special] = True
+        ids = {piece: i for i, piece in enumerate(self._pieces)}
+        digest = hashlib.sha256(model).hexdigest()
+        self.vocabulary = Vocabulary.of(ids, special, digest, source, self.starts_word)
         self._dropped = np.array(sorted(set(special) - {self.vocabulary.unk}))
         self.normalizer = 'identity'
         """SentencePiece's own rule, after NFC (`data.clean`): text is neither folded nor lower-cased."""

@@ -60,7 +60,7 @@ def check(folder: Path, shards: Sequence[dict]) -> None:
             if digest != shard['sha256']:
                 raise UserError(
                     f'{folder}/{shard["file"]} is damaged: its sha256 is {digest}, not {shard["sha256"]}; '
-                    'copy it again, or prepare the store again with --overwrite'
+                    'copy it again, or prepare the store again with experiments.prepare --overwrite'
                 )
 
 

@@ -33,6 +33,8 @@ class Split:
     """int64 [paragraphs + 1]; a document's last paragraph holds its SEP."""
     labels: list[str]
     """One a document, '' where the corpus gives none."""
+    joins: np.ndarray | None = None
+    """bool [T], once `with_collocations` has found them: a token that begins a word of the collocation before it."""
 
     def first(self, count: int) -> 'Split':
         """The first `count` tokens (or all); the last document and paragraph are cut there."""
@@ -44,6 +46,7 @@ class Split:
             document_offsets=np.append(documents, count),
             paragraph_offsets=np.append(paragraphs, count),
             labels=self.labels[: len(documents)],
+            joins=None if self.joins is None else self.joins[:count],
         )
 
 
@@ -74,9 +77,11 @@ def read_manifest(folder: str | Path) -> dict:
     except FileNotFoundError:
         raise UserError(f'{folder}: not a token store (no {MANIFEST}); prepare it with experiments.prepare') from None
     except (OSError, ValueError) as error:
-        raise UserError(f'{path}: cannot be read ({error}); prepare the store again with --overwrite') from None
+        raise UserError(
+            f'{path}: cannot be read ({error}); prepare the store again with experiments.prepare --overwrite'
+        ) from None
     if not isinstance(manifest, dict) or manifest.get('format') != FORMAT or not manifest.keys() >= _KEYS:
-        raise UserError(f'{path}: not of format {FORMAT}; prepare the store again with --overwrite')
+        raise UserError(f'{path}: not of format {FORMAT}; prepare the store again with experiments.prepare --overwrite')
     return manifest
 
 
@@ -91,7 +96,8 @@ def open_store(folder: str | Path) -> TokenStore:
     tokenizer = load_tokenizer(folder)
     if tokenizer.vocabulary.fingerprint != manifest['tokenizer']['fingerprint']:
         raise UserError(
-            f'{folder}: made by another tokenizer than the one that lies in it; prepare it with --overwrite'
+            f'{folder}: made by another tokenizer than the one that lies in it; '
+            'prepare it with experiments.prepare --overwrite'
         )
     train, heldout = (_open_split(folder, name, manifest) for name in ('train', 'heldout'))
     return TokenStore(folder, train, heldout, tokenizer, manifest)
@@ -114,11 +120,14 @@ def _open_split(folder: Path, name: str, manifest: dict) -> Split:
             open_array(folder, stated['shards'][part], DTYPES.get(part, manifest['dtype'])) for part in PARTS
         )
     except (OSError, ValueError, KeyError) as error:
-        raise UserError(f'{folder}: broken ({error}); prepare it again with --overwrite') from None
+        raise UserError(f'{folder}: broken ({error}); prepare it again with experiments.prepare --overwrite') from None
     held = {'documents': len(documents) - 1, 'paragraphs': len(paragraphs) - 1, 'tokens': len(tokens)}
     ends = {int(documents[-1]), int(paragraphs[-1]), len(tokens)}
     if any(held[part] != stated[part] for part in held) or len(ends) > 1 or len(labels) != held['documents']:
-        raise UserError(f'{folder}: {name} does not hold what {MANIFEST} says; prepare it again with --overwrite')
+        raise UserError(
+            f'{folder}: {name} does not hold what {MANIFEST} says; '
+            'prepare it again with experiments.prepare --overwrite'
+        )
     return Split(tokens, documents, paragraphs, _names(manifest['labels'], labels))
 
 

@@ -1,16 +1,24 @@
 """Documents of a TensorFlow Datasets data set, read without TensorFlow."""
 
 import functools
+import logging
 import os
 import re
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 from data.errors import UserError
 
 # The name may itself hold a colon, before a version: tfds:wiki40b/en:1.3.0:train
 _SPEC = re.compile(r'tfds:(?P<name>[^:\[]+(?::[\d.*]+)?)(?::(?P<split>.+))?$')
 _BATCH = 1024
+_RETRIES = 5
+"""Of a download, six seconds in all. TFDS tries ten times, which takes three and a half minutes without a network."""
+
+_ELSEWHERE = (
+    "prepare it elsewhere with file_format='array_record', copy the folder, and give tfds:FOLDER or set TFDS_DATA_DIR"
+)
 
 
 def count(spec: str) -> int:
@@ -71,9 +79,14 @@ def data_source(what: str, name: str, split: str | None, data_dir: str = '') -> 
     Raises:
       UserError: there is no such data set or split, or it cannot be prepared here.
     """
+    import requests
+
     try:
         import tensorflow_datasets as tfds
+        from tensorflow_datasets.core.download import downloader
 
+        downloader.MAX_RETRIES = _RETRIES
+        logging.getLogger('urllib3.connectionpool').setLevel(logging.ERROR)  # it has a line for each try
         if os.path.isfile(os.path.join(name, 'dataset_info.json')):
             return tfds.builder_from_directory(name).as_data_source(split=split)
         # TFDS reads the variable when it is imported, which may have been earlier.
@@ -86,10 +99,10 @@ def data_source(what: str, name: str, split: str | None, data_dir: str = '') -> 
             return tfds.data_source(name, **options)
     except ImportError as error:  # some data sets need TensorFlow or Beam to be generated, though not to be read
         missing = getattr(error, 'name', None) or _first_line(error)
-        raise UserError(
-            f'{what}: not prepared here, and generating it needs {missing}: prepare it elsewhere with '
-            "file_format='array_record', copy the folder, and give tfds:FOLDER or set TFDS_DATA_DIR"
-        ) from None
+        raise UserError(f'{what}: not prepared here, and generating it needs {missing}: {_ELSEWHERE}') from None
+    except requests.exceptions.ConnectionError as error:
+        host = urlsplit(getattr(error.request, 'url', None) or '').hostname or 'its source'
+        raise UserError(f'{what}: not prepared here, and {host} cannot be reached: {_ELSEWHERE}') from None
     except Exception as error:  # TFDS raises anything, from AssertionError to a failed download
         raise UserError(f'{what}: {_first_line(error)}') from None
 

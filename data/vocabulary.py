@@ -32,9 +32,13 @@ class Vocabulary:
     """int32, rising: the ids that text is made of and that may be drawn as random replacements."""
     fingerprint: str
     """sha256 of the tokenizer's content."""
+    starts_word: np.ndarray = field(compare=False)
+    """bool [size]: which ids begin a word; special ids do."""
 
     @classmethod
-    def of(cls, ids: Mapping[str, int], special: Iterable[int], fingerprint: str, source: str) -> 'Vocabulary':
+    def of(
+        cls, ids: Mapping[str, int], special: Iterable[int], fingerprint: str, source: str, starts_word: np.ndarray
+    ) -> 'Vocabulary':
         """The vocabulary of pieces `ids`, of which those in `special` are not ordinary, nor are the five by name.
 
         Raises:
@@ -51,4 +55,10 @@ class Vocabulary:
         ordinary = sorted(set(ids.values()) - set(special) - set(found.values()))
         if not ordinary:
             raise UserError(f'{source}: has special pieces alone')
-        return cls(size=max(ids.values()) + 1, ordinary=np.array(ordinary, np.int32), fingerprint=fingerprint, **found)
+        return cls(
+            size=max(ids.values()) + 1,
+            ordinary=np.array(ordinary, np.int32),
+            fingerprint=fingerprint,
+            starts_word=starts_word,
+            **found,
+        )

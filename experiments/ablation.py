@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
+from experiments.config_paths import changed, differences, overlap
 from experiments.field_types import check_fields
 from experiments.known_metrics import METRICS, known, of_kind
 from train.cohort import CONTROL, REFERENCES
@@ -76,10 +77,7 @@ class Ablation:
         same: dict[Config, str] = {}
         for name in names:
             base, here = self.config(self.baseline), self.config(name)
-            other = [
-                *differences(base.data, here.data, 'data'),
-                *differences(base.evaluation, here.evaluation, 'evaluation'),
-            ]
+            other = [path for path in differences(base, here) if path.startswith(('data.', 'evaluation.'))]
             if base.stages[-1].length != here.stages[-1].length:
                 other.append("the last stage's length")
             if other:
@@ -93,7 +91,7 @@ class Ablation:
             twin = same.setdefault(self.config(name), name)
             if twin != name:
                 changes = {*self.arm(twin).changes, *self.arm(name).changes}
-                given = [f'--{path}' for path in self.overrides if any(map(partial(_overlap, path), changes))]
+                given = [f'--{path}' for path in self.overrides if any(map(partial(overlap, path), changes))]
                 left = ', '.join(given) or 'their changes'
                 raise ValueError(f'arms {twin!r} and {name!r} are the same run: {left} leave no difference')
 
@@ -118,62 +116,3 @@ class Ablation:
     def config(self, arm: str) -> Config:
         """The run config of an arm: the base, then the arm's changes, then the command line's."""
         return changed(changed(self.base, self.arm(arm).changes), self.overrides)
-
-
-def changed(config: Config, changes: dict[str, Any]) -> Config:
-    """`config` with dotted fields replaced, validated again once all are in place.
-
-    Raises:
-      ValueError: a field does not exist, or the result is not valid.
-    """
-    for path in changes:
-        lookup(config, path)
-    return _changed(config, [(path.split('.'), value) for path, value in changes.items()], '')
-
-
-def lookup(config: Any, path: str) -> Any:
-    """The value at a dotted path, such as 'masking.corruption_rate' or 'stages.0.steps'."""
-    value = config
-    for name in path.split('.'):
-        if isinstance(value, tuple) and name.isdigit() and int(name) < len(value):
-            value = value[int(name)]
-        elif dataclasses.is_dataclass(value) and name in {f.name for f in dataclasses.fields(value)}:
-            value = getattr(value, name)
-        else:
-            raise ValueError(f'no field {path!r} in the config')
-    return value
-
-
-def _changed(node: Any, changes: list[tuple[list[str], Any]], path: str) -> Any:
-    children: dict[str, list] = {}
-    for names, value in changes:
-        if not names:
-            return value
-        children.setdefault(names[0], []).append((names[1:], value))
-
-    def below(name: str, child: Any) -> Any:
-        return _changed(child, children[name], f'{path}.{name}' if path else name)
-
-    if isinstance(node, tuple):
-        return tuple(below(str(i), item) if str(i) in children else item for i, item in enumerate(node))
-    values = {name: below(name, getattr(node, name)) for name in children}
-    check_fields(type(node), values, path)
-    return dataclasses.replace(node, **values)
-
-
-def _overlap(path: str, other: str) -> bool:
-    return f'{path}.'.startswith(f'{other}.') or f'{other}.'.startswith(f'{path}.')
-
-
-def differences(a: Any, b: Any, path: str = '') -> dict[str, tuple[Any, Any]]:
-    """Dotted path -> (value in a, value in b) for every leaf in which two configs differ."""
-    if dataclasses.is_dataclass(a) and type(a) is type(b):
-        pairs = [(f.name, getattr(a, f.name), getattr(b, f.name)) for f in dataclasses.fields(a)]
-    elif isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b) and any(map(dataclasses.is_dataclass, a)):
-        pairs = [(str(i), x, y) for i, (x, y) in enumerate(zip(a, b, strict=True))]
-    else:
-        return {} if a == b else {path: (a, b)}
-    found: dict[str, tuple[Any, Any]] = {}
-    for name, x, y in pairs:
-        found.update(differences(x, y, f'{path}.{name}' if path else name))
-    return found

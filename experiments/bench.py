@@ -7,6 +7,8 @@ With --plan instead what a step costs on TPU, which takes no TPU.
 from dataclasses import dataclass
 from typing import Literal
 
+import tyro
+
 from experiments import cli
 from experiments.devices import cores, prepare
 from model.config import SIZES
@@ -19,7 +21,7 @@ Part = Literal['step', 'ablation', 'loader', 'preparation', 'startup', 'finetune
 class BenchFlags:
     """Flags of bench."""
 
-    plan: bool = False
+    plan: tyro.conf.UseCounterAction[int] = 0
     """Instead of timing: what a step of BERT-base costs on v5e:4x4, compiled here for these lengths and rates."""
     only: tuple[Part, ...] = ('step', 'ablation', 'loader', 'preparation', 'startup')
     """Parts to time; finetune needs data_dir."""

@@ -1,6 +1,7 @@
 """The command line: flags through tyro, a user's mistake as one line with exit code 2."""
 
 import contextlib
+import difflib
 import errno
 import io
 import os
@@ -12,13 +13,13 @@ from typing import Any, TypeVar
 import tyro
 
 from data.errors import UserError
+from data.room import NO_ROOM
 
 T = TypeVar('T')
 _ROOM = 'make room, then give the same command again'
 _RIGHTS = 'make it writable, or name another folder'
 _MENDS = {
-    errno.ENOSPC: _ROOM,
-    errno.EDQUOT: _ROOM,
+    **dict.fromkeys(NO_ROOM, _ROOM),
     errno.EROFS: _RIGHTS,
     errno.EACCES: _RIGHTS,
     errno.EPERM: _RIGHTS,
@@ -77,13 +78,16 @@ def parse(flags: type[T], args: list[str], default: T, prog: str, description: s
 
 
 def _one_line(box: str, prog: str) -> str:
-    """The message in tyro's box, with its first suggestion."""
+    """The message in tyro's box, with that of its suggestions which is most like what was written."""
     # The box is drawn where the terminal takes UTF-8, else it is a rule of hyphens. Its first line is a title.
     lines = [line.strip('│╭╮╰╯─ ') for line in re.sub(r'\x1b\[[0-9;]*m', '', box).splitlines()]
     lines = [line for line in lines if line.strip('-')]
     message = lines[1] if len(lines) > 1 else 'the command line could not be read'
     if 'Perhaps you meant:' in lines:
-        message += f'. Perhaps you meant {lines[lines.index("Perhaps you meant:") + 1]}'
+        likely = [line for line in lines[lines.index('Perhaps you meant:') :] if line.startswith('--')]
+        written = message.partition('--')[2].partition(',')[0]
+        meant = max(likely, key=lambda line: difflib.SequenceMatcher(None, written, line.split()[0][2:]).ratio())
+        message += f'. Perhaps you meant {meant}'
     return f'{message.rstrip(".")}. See {prog} --help'
 
 

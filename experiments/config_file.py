@@ -10,7 +10,8 @@ from typing import Annotated, Any
 from configs.scales import SCALES, Scale
 from data.errors import UserError
 from experiments import cli
-from experiments.ablation import Ablation, lookup
+from experiments.ablation import Ablation
+from experiments.config_paths import lookup
 from train.config import Config
 
 

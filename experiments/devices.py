@@ -2,6 +2,8 @@
 
 import ctypes
 import os
+from glob import glob
+from importlib.util import find_spec
 
 from data.preparing.runners import cores
 from train.config import RunConfig
@@ -12,6 +14,9 @@ PATIENCE = (
 )
 """CPU devices wait for each other as long as a laptop sleeps: XLA would end the process after 40 seconds."""
 
+ACCELERATORS = '/dev/accel*', '/dev/vfio/[0-9]*', '/dev/nvidia*'
+"""Device files of TPUs and of NVIDIA's GPUs."""
+
 
 def prepare(run: RunConfig, replicas: int) -> None:
     """Applies a run's devices and compilation cache. To be called before anything touches a device."""
@@ -20,6 +25,9 @@ def prepare(run: RunConfig, replicas: int) -> None:
     os.environ['XLA_FLAGS'] = ' '.join(dict.fromkeys(flags))
     os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
     _keep_freed_memory()
+    if find_spec('libtpu') and not any(map(glob, ACCELERATORS)):
+        # Installed to compile for TPUs, it would look for one and warn that there is none.
+        os.environ.setdefault('JAX_PLATFORMS', 'cpu')
     import jax
 
     if run.compilation_cache:

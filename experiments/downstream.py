@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from data.errors import UserError
+from data.errors import UserError, flags_below
+from data.tasks.config import TaskConfig
 from data.tasks.registry import load_task
 from data.tokenizer import Tokenizer
 from train.cohort import Cohort
@@ -116,7 +117,9 @@ class Downstream:
     def _load(self, evaluation: TaskEvaluation) -> Loaded:
         title, config = evaluation.title, self._config
         data_dir = str(_place(config.evaluation, evaluation)) if evaluation.needs_files else evaluation.task.data_dir
-        task = load_task(dataclasses.replace(evaluation.task, data_dir=data_dir), config.data)
+        number = config.evaluation.tasks.index(evaluation)
+        with flags_below(f'evaluation.tasks.{number}.task', TaskConfig):
+            task = load_task(dataclasses.replace(evaluation.task, data_dir=data_dir), config.data)
         for note in task.notes:
             self._log(note)
         recipe = {field.name: getattr(evaluation.recipe, field.name) for field in dataclasses.fields(evaluation.recipe)}

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from tokenizers import BertWordPieceTokenizer
 
 from data.errors import UserError
+from data.exported_tokenizer import export
 from data.huggingface_tokenizer import HuggingFaceTokenizer
 from data.sentencepiece_tokenizer import SentencePieceTokenizer
 from data.tokenizer import Tokenizer, load_tokenizer
@@ -50,7 +51,6 @@ def bring_in(folder: Path, out: Path) -> str:
     about = {
         'scale': 'cpu',
         'command': f'python -m experiments.convert hf:{folder.name}',
-        'tokenizer': tokenizer.vocabulary.fingerprint,
         'grid': None,
     }
     with workdirs.lock(out):
@@ -77,7 +77,9 @@ def take_out(path: Path, arm: str | None, seed: int | None, folder: Path) -> str
     config, params, tokenizer = load_replica(path, arm, seed)
     write_bert(folder, config.model, params, tokenizer.vocabulary.pad)
     tokenizer.save(folder)
-    return f'{folder}: config.json, model.safetensors and {type(tokenizer).FILE}'
+    if isinstance(tokenizer, SentencePieceTokenizer):  # for transformers; `bring_in` reads what `save` wrote
+        export(tokenizer, folder)
+    return f'{folder}: {", ".join(sorted(path.name for path in folder.iterdir()))}'
 
 
 def read_tokenizer(folder: Path, model_size: int) -> Tokenizer:

@@ -28,6 +28,12 @@ class PrepareFlags(DataConfig):
     beam_flag: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
     """A flag for Beam, --beam_flag=--region=us-west4; may be given more than once (docs/preparation.md)."""
 
+    def __post_init__(self):
+        try:
+            super().__post_init__()
+        except ValueError as error:
+            raise ValueError(str(error).replace('data.', '--', 1)) from None
+
 
 def main(args: list[str]) -> None:
     """Runs the command."""

@@ -10,24 +10,27 @@ from pathlib import Path
 import jax
 from tqdm import tqdm
 
+from data.collocation_store import with_collocations
 from data.errors import UserError
 from data.prepare import store_for
 from data.rows import Rows
 from data.store import TokenStore
 from experiments import tuning
 from experiments import workdir as workdirs
-from experiments.ablation import Ablation, changed
+from experiments.ablation import Ablation
 from experiments.config_json import to_json
+from experiments.config_paths import changed
 from experiments.downstream import Downstream, left_out
 from experiments.reporting import write_report
 from experiments.workdir import Workdir
-from train.baselines import baseline_figures
+from train.baselines import baseline_figures, baselines_known
 from train.checkpoints import Checkpoints
 from train.cohort import Cohort, Replica
 from train.config import Config
 from train.evaluate import HeldOut
+from train.failures import AllFailed
 from train.final import final_records
-from train.loop import AllFailed, Stopped, train
+from train.loop import Stopped, train
 from train.mesh import side_by_side
 from train.metrics import Metrics, read
 from train.preemption import Preemption
@@ -55,23 +58,37 @@ def run(ablation: Ablation, scale: str, path: Path, seeds: range, grid: tuning.G
         workdir.check(grid.crossed(configs) if grid else configs)  # before a corpus is prepared for nothing
         left_out(configs[ablation.baseline].evaluation)
         store = store_for(configs[ablation.baseline].data, log=say)
+        if any(config.masking.unit == 'collocation' for config in configs.values()):
+            store = with_collocations(store, say)
         configs = {arm: with_vocabulary(config, store) for arm, config in configs.items()}
         study = Study(workdir, store, preemption)
         downstream = Downstream(path, configs[ablation.baseline], store.tokenizer, ablation.baseline, say)
         if grid:
             crossed = grid.crossed(configs)
-            study.carry_out([Replica(arm, tuning.SEED, config) for arm, config in crossed.items()])
+            # A value at which an arm fails is an answer.
+            goes_on = {arm: changed(config, {'run.on_nan': 'continue'}) for arm, config in crossed.items()}
+            study.carry_out([Replica(arm, tuning.SEED, config) for arm, config in goes_on.items()])
             workdir.record['grid'] = grid.chosen(read(path), list(configs), ablation)
             chosen = workdir.record['grid']['chosen']
             say(f'best {grid.field}: ' + ', '.join(f'{arm} {value:g}' for arm, value in chosen.items()))
             configs = {arm: changed(config, {grid.field: chosen[arm]}) for arm, config in configs.items()}
         workdir.record['ablation']['arms'] |= {arm.name: to_json(arm.changes) for arm in ablation.arms}
         study.carry_out([Replica(arm, seed, config) for seed in seeds for arm, config in configs.items()], downstream)
-    table = write_report([path], path)
+        table = write_report([path], path)
+        _note_look(workdir)
     if failures := [record['failure'] for record in read(path) if record.get('failure')]:
         say(table)
         raise UserError('; '.join(failures))
     return f'{table}\n{path / "report.html"}'
+
+
+def _note_look(workdir: Workdir) -> None:
+    """Notes which seeds were seen, so that a later report can say which were added with a result at hand."""
+    arms = workdir.record['ablation']['arms']
+    seeds = sorted({each.seed for cohort in workdir.cohorts for each in cohort.replicas if each.arm in arms})
+    if not any(record['kind'] == 'report' and record['seeds'] == seeds for record in read(workdir.path)):
+        with Metrics(workdir.path) as writer:
+            writer.write({'kind': 'report', 'seeds': seeds})
 
 
 def run_and_print(*arguments) -> None:
@@ -128,8 +145,8 @@ class Study:
         self.workdir.keep(self._store.tokenizer, self._store.manifest['text']['sha256'])
         self.workdir.save()
         with Metrics(self.workdir.path, tensorboard=run.tensorboard) as writer:
-            if not any(record['kind'] == 'figure' and record['arm'] == '' for record in records):
-                config = replicas[0].config
+            config = replicas[0].config
+            if not baselines_known(records, config):
                 baselines = baseline_figures(self._store, config, config.stages[-1].length)
                 writer.write(*({'kind': 'figure', **record} for record in baselines))
             for program in programs:
@@ -161,7 +178,8 @@ class Study:
         host = f'{platform.machine()}, {len(program.mesh.devices.flat)} x {jax.devices()[0].device_kind}'
         writer.write({**about, 'event': 'start', 'host': host, 'versions': versions()})
         folder = self.workdir.path / 'checkpoints' / cohort.name
-        with Checkpoints(folder, cohort.config.run.keep_checkpoints, log=say) as checkpoints:
+        run = cohort.config.run
+        with Checkpoints(folder, run.keep_checkpoints, log=say, keep_every=run.keep_every) as checkpoints:
             restored = checkpoints.restore(program.abstract_state()) if finished else None
             if restored and restored[0] == cohort.config.steps:
                 state = restored[1]
@@ -171,7 +189,7 @@ class Study:
         self._stop_if_asked()
         trained = time.monotonic()
         if not finished:
-            records, remarks = final_records(program, self._store, state)
+            records, remarks = final_records(program, self._store, state, self._stop_if_asked)
             for remark in remarks:
                 say(remark)
             writer.write(*records, {'kind': 'finished', 'cohort': cohort.name})

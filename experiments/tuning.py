@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from data.errors import UserError
-from experiments.ablation import Ablation, changed
+from experiments.ablation import Ablation
+from experiments.config_paths import changed
 from experiments.known_metrics import known
 from train.config import Config
 

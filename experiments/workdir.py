@@ -13,6 +13,7 @@ from data.errors import UserError
 from data.tokenizer import Tokenizer
 from experiments.ablation import Ablation
 from experiments.config_json import from_json, to_json
+from experiments.config_paths import differences
 from train.cohort import Cohort, Replica, cohorts, control
 from train.config import Config
 
@@ -68,11 +69,10 @@ class Workdir:
         held = [arm for arm in configs if arm in self.record['configs']]
         found: dict[str, list[str]] = {}
         for arm in held:
-            there, here = flatten(self.record['configs'][arm]), flatten(to_json(configs[arm]))
             free = MAY_DIFFER if configs[arm].model.vocab_size else (*MAY_DIFFER, 'model.vocab_size')
-            names = sorted(name for name in there.keys() | here.keys() if not name.startswith(free))
-            for difference in differing(there, here, names):
-                found.setdefault(difference, []).append(arm)
+            both = differences(self.record['configs'][arm], to_json(configs[arm]))
+            for name in sorted(name for name in both if not name.startswith(free)):
+                found.setdefault(spoken(name, *both[name]), []).append(arm)
         where = {text: '' if arms == held else f' (arm {", ".join(arms)})' for text, arms in found.items()}
         refuse(self.path, [text + arms for text, arms in where.items()])
 
@@ -184,15 +184,6 @@ def lock(path: Path) -> Iterator[None]:
             raise
 
 
-def flatten(value: Any, path: str = '') -> dict[str, Any]:
-    """Dotted path -> leaf of nested dicts, and of lists of dicts."""
-    if isinstance(value, list) and value and isinstance(value[0], dict):
-        value = {str(i): item for i, item in enumerate(value)}
-    if not isinstance(value, dict):
-        return {path: value}
-    return {k: v for name, item in value.items() for k, v in flatten(item, f'{path}.{name}' if path else name).items()}
-
-
 def _whole(record: dict) -> bool:
     """Whether a config.json has the form that `Workdir` relies on, down to a config for each planned replica."""
     ablation, configs, planned = (record[name] for name in ('ablation', 'configs', 'cohorts'))
@@ -214,11 +205,12 @@ def _asked(record: dict) -> dict | None:
 
 def differing(there: dict, here: dict, names: Iterable[str]) -> list[str]:
     """What differs under these names, in words."""
-    return [
-        f'{name} {there.get(name)!r} there, {here.get(name)!r} here'
-        for name in names
-        if there.get(name) != here.get(name)
-    ]
+    return [spoken(name, there.get(name), here.get(name)) for name in names if there.get(name) != here.get(name)]
+
+
+def spoken(name: str, there: Any, here: Any) -> str:
+    """A difference in words."""
+    return f'{name} {there!r} there, {here!r} here'
 
 
 def refuse(path: Path, found: list[str]) -> None:

@@ -15,12 +15,15 @@ import numpy as np
 from data.store import Split, TokenStore
 from data.vocabulary import Vocabulary
 from train.config import Config
-from train.evaluate import figure, fixed_settings, heldout_rows, slots_for
+from train.figures import figure
+from train.fixed_masks import fixed_settings, slots_for
+from train.heldout_rows import heldout_rows
 from train.masking import Masked, document_ids, mask_rows
 from train.settings import Settings
 
 COUNTED = 20_000_000
 """Training tokens that are counted at most, the first of the text."""
+_LOSSES = ('unigram_loss', 'left_loss', 'both_loss')
 
 
 class Conditional:
@@ -93,12 +96,9 @@ class Counts:
         token = np.asarray(masked.labels_BxM, np.int64)[row, slot]
         told_BxL = _told(inputs_BxL, self._vocabulary)
         left, right = told_BxL[row, position - 1], told_BxL[row, position + 1]
-        probabilities = {
-            'unigram_loss': self.unigram(token),
-            'left_loss': self.left(left, token),
-            'both_loss': self.both(left, right, token),
-        }
-        return {name: (float(-np.log(each).sum()), float(len(token))) for name, each in probabilities.items()}
+        probabilities = (self.unigram(token), self.left(left, token), self.both(left, right, token))
+        sums = [float(-np.log(each).sum()) for each in probabilities]
+        return {name: (loss, float(len(token))) for name, loss in zip(_LOSSES, sums, strict=True)}
 
 
 def _told(inputs_BxL: np.ndarray, vocabulary: Vocabulary) -> np.ndarray:
@@ -114,6 +114,13 @@ def unigram_entropy(split: Split, vocabulary: Vocabulary) -> float:
     frequencies = np.bincount(np.asarray(split.tokens), minlength=vocabulary.size)[np.asarray(vocabulary.ordinary)]
     shares = frequencies[frequencies > 0] / frequencies.sum()
     return float(-np.sum(shares * np.log(shares)))
+
+
+def baselines_known(records: list[dict], config: Config) -> bool:
+    """Whether records hold every figure of `baseline_figures`: a process killed while it wrote them leaves some."""
+    known = {(each['metric'], each['eval_rate']) for each in records if each['kind'] == 'figure' and not each['arm']}
+    rated = {(metric, rate) for metric in _LOSSES for rate in config.evaluation.rates}
+    return {('unigram_entropy', None), *rated} <= known
 
 
 def baseline_figures(store: TokenStore, config: Config, length: int) -> list[dict]:

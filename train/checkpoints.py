@@ -1,42 +1,50 @@
 """Checkpoints of a run: Orbax behind a narrow boundary.
 
-A step on disk is `folder/<step>/{state,meta}`, written in the background and renamed into place when all of it is
-there, so a killed save leaves the steps before it as they were. Reading changes nothing on disk; the first save of a
-process clears what killed saves left and moves aside the incomplete steps that `restore` passed over.
+A step on disk is `folder/<step>/{state,meta,hashes.json}`, written in the background and renamed into place when all
+of it is there, so a killed save leaves the steps before it as they were. Reading changes nothing on disk; the first
+save of a process clears what killed saves left and moves aside the damaged steps that `restore` passed over.
 """
 
 import contextlib
 import json
 import logging
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import jax
 import orbax.checkpoint as ocp
-import tensorstore
-from orbax.checkpoint.checkpoint_managers import LatestN
+from orbax.checkpoint.checkpoint_managers import AnyPreservationPolicy, EveryNSteps, LatestN
 
 from data.errors import UserError
+from data.room import no_room
+from train.hashes import fault, write_hashes
 
 # Orbax reports through absl what it also raises, and much else that no user can act on.
 logging.getLogger('absl').addFilter(lambda record: 'orbax' not in record.pathname)
+ITEMS = ('state', 'meta')
+"""Of a step."""
 
 
 class Checkpoints:
     """The checkpoints of one run in one folder. A context manager that waits for the last save."""
 
-    def __init__(self, folder: str | Path, keep: int = 2, log: Callable[[str], Any] = print):
+    def __init__(self, folder: str | Path, keep: int = 2, log: Callable[[str], Any] = print, keep_every: int = 0):
         """Opens a folder, which need not exist.
 
         Args:
           folder: where the steps lie.
           keep: so many newest steps are kept, the others deleted once a newer one is complete.
           log: called with a line for the user when a step had to be passed over.
+          keep_every: the steps that this divides are kept for good (0: none).
         """
         self._folder = Path(folder).resolve()
         self._keep = keep
+        self._keep_every = keep_every
         self._log = log
+        self._saving: int | None = None
+        """The step of the last save, until that is known to be complete."""
         self._incomplete: list[int] = []
         self._manager: ocp.CheckpointManager | None = None
 
@@ -52,19 +60,21 @@ class Checkpoints:
 
         Raises:
           RuntimeError: a newer step is there already, which this run cannot have gone on from.
-          OSError, ValueError: the save before this one failed (no space, for example).
+          UserError: there is no room for this step, or there was none for the one before it.
         """
         meta = json.loads(json.dumps(meta))  # Now, not in the background: an error shows here, a later change does not.
-        manager = self._open()
-        manager.wait_until_finished()
-        if manager.latest_step() == step:
-            return
-        args = ocp.args.Composite(state=ocp.args.StandardSave(state), meta=ocp.args.JsonSave(meta))
-        if not manager.save(step, args=args):
-            raise RuntimeError(f'{self._folder}: step {step} is not after the newest one, {manager.latest_step()}')
+        self.wait()
+        with self._with_room():
+            manager = self._open()
+            if manager.latest_step() == step:
+                return
+            self._saving = step
+            args = ocp.args.Composite(state=ocp.args.StandardSave(state), meta=ocp.args.JsonSave(meta))
+            if not manager.save(step, args=args):
+                raise RuntimeError(f'{self._folder}: step {step} is not after the newest one, {manager.latest_step()}')
 
     def restore(self, abstract_state: Any, only: int | None = None) -> tuple[int, Any, dict[str, Any]] | None:
-        """Reads the newest complete step; says so through `log` where newer ones had to be passed over.
+        """Reads the newest step whose files are as they were saved; says so through `log` where newer ones are not.
 
         Args:
           abstract_state: pytree of jax.ShapeDtypeStruct. Its shardings are the restored arrays' (that of a leaf
@@ -86,34 +96,46 @@ class Checkpoints:
                 state = self._read(step, abstract_state)
             except _Incomplete as reason:
                 self._incomplete.append(step)
-                self._log(f'Checkpoint {self._folder / str(step)} is incomplete and passed over: {reason}.')
+                self._log(f'Checkpoint {self._folder / str(step)} is damaged or incomplete and passed over: {reason}.')
                 continue
             if self._incomplete:
                 self._log(f'Going on from the checkpoint of step {step}.')
             return step, state, meta
         if self._incomplete:
-            self._log(f'No checkpoint in {self._folder} is complete: starting anew.')
+            self._log(f'No checkpoint in {self._folder} is whole: starting anew.')
         return None
 
     def newest_meta(self) -> dict[str, Any] | None:
         """The meta of the newest step that has a readable one, without its arrays; None where there is none."""
         for step in reversed(self.steps()):
             try:
-                return self._describe(step)[1]
+                return self._read_meta(step)
             except _Incomplete:
                 continue
         return None
 
+    def check(self) -> None:
+        """Raises what `wait` would, without waiting: what a save that has ended since failed with."""
+        if self._saving is not None and not self._manager.is_saving_in_progress():
+            self.wait()
+
     def wait(self) -> None:
-        """Waits until the last save is complete. Raises what it failed with."""
+        """Waits until the last save is complete.
+
+        Raises:
+          UserError: there was no room for it.
+        """
         if self._manager is not None:
-            self._manager.wait_until_finished()
+            with self._with_room():
+                self._manager.wait_until_finished()
+            self._saving = None
 
     def close(self) -> None:
-        """Waits for the last save and lets go of Orbax's threads."""
-        if self._manager is not None:
-            self._manager.close()
-            self._manager = None
+        """Waits for the last save and lets go of Orbax's threads. Raises as `wait`."""
+        manager, self._manager = self._manager, None
+        if manager is not None:
+            with self._with_room():
+                manager.close()
 
     def __enter__(self) -> 'Checkpoints':
         return self
@@ -129,19 +151,23 @@ class Checkpoints:
         return sorted(int(name) for name in names if name.isdecimal() and name == str(int(name)))
 
     def _describe(self, step: int) -> tuple[dict[str, Any], dict[str, Any]]:
-        """({leaf: its stored shape and dtype}, meta)."""
+        """({leaf: its stored shape and dtype}, meta) of a step whose files are as they were saved."""
         folder = self._folder / str(step)
-        for item in ('state', 'meta'):
-            if not (folder / item).is_dir():
-                raise _Incomplete(f'{item} is missing')
-        with _unreadable('meta'):
-            meta = ocp.JsonCheckpointHandler().restore(folder / 'meta')
+        meta = self._read_meta(step)
+        if reason := fault(folder, 'state'):
+            raise _Incomplete(reason)
         with _unreadable('state'), ocp.StandardCheckpointer() as reader:
-            _probe(folder / 'state')
             metadata = reader.metadata(folder / 'state').item_metadata
         if metadata is None:
             raise _Incomplete('what its state holds cannot be read')
         return _leaves(metadata.tree), meta
+
+    def _read_meta(self, step: int) -> dict[str, Any]:
+        folder = self._folder / str(step)
+        if reason := fault(folder, 'meta'):
+            raise _Incomplete(reason)
+        with _unreadable('meta'):
+            return ocp.JsonCheckpointHandler().restore(folder / 'meta')
 
     def _read(self, step: int, abstract_state: Any) -> Any:
         first = jax.sharding.SingleDeviceSharding(jax.devices()[0])
@@ -156,11 +182,40 @@ class Checkpoints:
             # Orbax takes any folder with a number for a complete step and saves no step that is not after it.
             for step in self._incomplete:
                 _move_aside(self._folder / str(step))
+            policies = [LatestN(self._keep), *([EveryNSteps(self._keep_every)] if self._keep_every else [])]
             options = ocp.CheckpointManagerOptions(
-                preservation_policy=LatestN(self._keep), cleanup_tmp_directories=True
+                preservation_policy=AnyPreservationPolicy(policies),
+                cleanup_tmp_directories=True,
+                async_options=ocp.AsyncOptions(post_finalization_callback=self._add_hashes),
             )
             self._manager = ocp.CheckpointManager(self._folder, options=options)
         return self._manager
+
+    def _add_hashes(self) -> None:
+        """Orbax calls it, in the background on process 0, when all files are written and before the step is renamed."""
+        (unfinished,) = self._unfinished()
+        write_hashes(unfinished, ITEMS)
+
+    def _unfinished(self) -> list[Path]:
+        """The folder of the step that is being saved, before it has its name."""
+        return list(self._folder.glob(f'{self._saving}.orbax-checkpoint-tmp*'))
+
+    @contextlib.contextmanager
+    def _with_room(self) -> Iterator[None]:
+        """Turns what a full disk raises in a save, here or in the background, into one line."""
+        try:
+            yield
+        except Exception as error:
+            if (reason := no_room(error)) is None:
+                raise
+            for folder in self._unfinished():  # it would keep room from what is to be saved next
+                shutil.rmtree(folder, ignore_errors=True)
+            whole = [step for step in self.steps() if step != self._saving]
+            kept = f'the checkpoint of step {whole[-1]} is whole' if whole else 'there is no earlier one'
+            raise UserError(
+                f'{self._folder}: the checkpoint of step {self._saving} could not be written ({reason}); {kept}: '
+                'make room, then give the same command again'
+            ) from None
 
 
 class _Incomplete(Exception):
@@ -181,22 +236,6 @@ def _unreadable(item: str) -> Iterator[None]:
             raise
         reason = str(error.__cause__ or error).split('[tensorstore_spec')[0].strip().split('\n')[0]
         raise _Incomplete(f'{item} cannot be read ({reason[:300]})') from error
-
-
-def _probe(folder: Path) -> None:
-    """Reads the last byte of every chunk of every array: raises where a file is missing or too short.
-
-    Orbax would find out too, but while other reads run on, whose threads then write tracebacks of their own.
-    """
-    for path in (folder / '_METADATA', folder / '_sharding', *folder.glob('array_metadatas/*')):
-        json.loads(path.read_text())
-    store = tensorstore.KvStore.open({'driver': 'ocdbt', 'base': {'driver': 'file', 'path': f'{folder}/'}}).result()
-    keys = store.list().result()
-    if not keys:
-        raise FileNotFoundError('it holds no arrays')
-    for key, chunk in [(key, store.read(key, byte_range=slice(-1, None))) for key in keys]:
-        if not chunk.result().value:
-            raise FileNotFoundError(f'the file with {key.decode()} is missing')
 
 
 def _leaves(tree: Any) -> dict[str, Any]:

@@ -64,6 +64,11 @@ def structure(config: Config) -> tuple[Config, int]:
     return plain, copies(config.masking)
 
 
+def units_of(cohort: Cohort) -> frozenset[str]:
+    """Names of the units that its arms mask by."""
+    return frozenset(replica.config.masking.unit for replica in cohort.replicas)
+
+
 def cohorts(replicas: list[Replica], baseline: str, slots: int = 1, first: int = 0) -> list[Cohort]:
     """Replicas grouped by structure, in the order in which the structures appear; named by numbers from `first`.
 

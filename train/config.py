@@ -23,6 +23,10 @@ class MaskingConfig:
     """Share of maskable tokens that are scored; None: the corruption rate (Wettig et al. 2023, Section 5)."""
     rule: tuple[float, float, float] = (0.8, 0.1, 0.1)
     """Corruption rule: shares of chosen tokens that become [MASK], a random token, or stay."""
+    unit: Literal['token', 'word', 'span', 'collocation'] = 'token'
+    """What is masked together: single tokens, whole words, spans of 1 to 10 words (Joshi et al. 2020, Section 3.1; the
+    corruption rule is then drawn once a span), or collocations mined from the corpus (Levine et al. 2021). The rates
+    stay those of tokens."""
     duplicates: int = 0
     """Static masking: how many masks each row has, used in turn (RoBERTa's Table 1: 10). 0: a new one each epoch."""
     noise: int = 0
@@ -204,7 +208,12 @@ class RunConfig:
     checkpoint_seconds: float = 60.0
     """A checkpoint at least so often; also at each stage's end."""
     keep_checkpoints: int = 2
-    """Newest checkpoints kept."""
+    """Newest checkpoints kept; older ones are deleted."""
+    keep_every: int = 0
+    """Also a checkpoint every so many steps, and these are never deleted (0: none)."""
+    on_nan: Literal['stop', 'continue'] = 'stop'
+    """When a replica's loss or gradients are not finite in pretraining: stop the run, or let the others go on and leave
+    that one as it was before, out of every figure. (Fine-tuning and --grid always go on.)"""
     log_every: int = 50
     """Steps between the lines of metrics.jsonl."""
     tensorboard: bool = True
@@ -215,8 +224,12 @@ class RunConfig:
     """Write a trace of these updates, counted from 0: from the first number to before the second (0 0: none)."""
 
     def __post_init__(self):
-        if self.log_every < 1 or self.keep_checkpoints < 1 or self.devices < 0:
-            raise ValueError('run.log_every and run.keep_checkpoints must be 1 or more, run.devices 0 or more')
+        if self.log_every < 1 or self.keep_checkpoints < 1 or self.devices < 0 or self.keep_every < 0:
+            raise ValueError(
+                'run.log_every and run.keep_checkpoints must be 1 or more, run.devices and run.keep_every 0 or more'
+            )
+        if self.on_nan not in ('stop', 'continue'):
+            raise ValueError(f'run.on_nan is {self.on_nan!r}: use stop or continue')
         if not 0 <= self.profile[0] <= self.profile[1]:
             raise ValueError(f'run.profile is {self.profile}: give the first update and, above it, where to stop')
         if not 0 <= self.checkpoint_seconds < float('inf'):

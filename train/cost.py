@@ -3,7 +3,7 @@
 from model.flops import forward_flops
 from train.cohort import Replica
 from train.config import Config
-from train.evaluate import figure
+from train.figures import figure
 from train.rates import copies, count, rate_at, rate_units, target_slots
 
 

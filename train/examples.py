@@ -10,9 +10,11 @@ from data.tokenizer import Tokenizer
 from model import mlm
 from train.cohort import Cohort
 from train.config import Config
-from train.evaluate import ReplicaProgram, fixed_settings, slots_for, spread
+from train.fixed_masks import fixed_settings, slots_for
+from train.heldout_rows import as_rows, chosen_paragraphs, spread
 from train.masking import document_ids, mask_rows
-from train.paragraphs import as_rows, chosen_paragraphs
+from train.replicas import ReplicaProgram
+from train.settings import stacked
 
 GUESSES = 3
 SHORTEST, LONGEST = 16, 40
@@ -57,7 +59,7 @@ def example_records(
     rows = (as_rows(texts, tokenizer.vocabulary, length), np.arange(len(texts), dtype=np.int32))
     records = []
     for rate in evaluation.rates:
-        settings_R = jax.tree.map(lambda leaf: np.stack([leaf] * len(cohort.replicas)), fixed_settings(rate))
+        settings_R = stacked([fixed_settings(rate)] * len(cohort.replicas))
         results = guess((params_R, settings_R), rows)
         for i, replica in enumerate(cohort.replicas):
             for sentence, text in enumerate(texts):

@@ -1,5 +1,7 @@
 """Everything that is measured of a trained cohort."""
 
+from collections.abc import Callable
+
 from data.store import TokenStore
 from train.cost import cost_figures
 from train.evaluate import HeldOut
@@ -10,14 +12,22 @@ from train.program import Program
 from train.step import State
 
 
-def final_records(program: Program, store: TokenStore, state: State) -> tuple[list[dict], list[str]]:
-    """Records for metrics.jsonl of every replica that has not failed, and remarks for the user."""
+def final_records(
+    program: Program, store: TokenStore, state: State, pause: Callable[[], None] = lambda: None
+) -> tuple[list[dict], list[str]]:
+    """Records for metrics.jsonl of every replica that has not failed, and remarks for the user.
+
+    Args:
+      pause: called between one measure and the next; what it raises ends the evaluation.
+    """
     cohort, mesh, params_R = program.cohort, program.mesh, state.params
     config = cohort.config
     stage, step, length = len(config.stages) - 1, config.steps, config.stages[-1].length
     figures = HeldOut(store, cohort, length, mesh).figures(params_R, stage, step)
+    pause()
     if config.evaluation.likelihood_paragraphs:
         figures += likelihood_figures(store, cohort, params_R, length, mesh, stage, step)
+    pause()
     remarks = []
     if config.evaluation.probe_paragraphs:
         probes, reason = probe_figures(store, cohort, params_R, length, mesh, stage, step)
@@ -25,6 +35,7 @@ def final_records(program: Program, store: TokenStore, state: State) -> tuple[li
         remarks += [reason] if reason else []
     for replica in cohort.replicas:
         figures += cost_figures(replica)
+    pause()
     records = [{'kind': 'figure', **record} for record in figures]
     if config.evaluation.examples:
         records += example_records(store, cohort, params_R, length, mesh)

@@ -14,9 +14,11 @@ from data.store import Split, TokenStore
 from data.tokenizer import Tokenizer
 from train.cohort import Cohort
 from train.config import Config
-from train.evaluate import ReplicaProgram, figure, spread, target_log_probs
+from train.evaluate import target_log_probs
+from train.figures import figure
+from train.heldout_rows import as_rows, chosen_paragraphs, spread
 from train.masking import Masked, document_ids
-from train.paragraphs import as_rows, chosen_paragraphs
+from train.replicas import ReplicaProgram
 
 WORDS = 16
 """Words scored in each paragraph at most, spread evenly over it: each costs a pass over the paragraph."""

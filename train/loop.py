@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
 from tqdm import tqdm
 
 from data.errors import UserError
@@ -14,21 +13,19 @@ from data.loader import batches
 from data.store import TokenStore
 from train.checkpoints import Checkpoints
 from train.chips import peak_flops
+from train.failures import stop_if_failed
 from train.metrics import Metrics as MetricWriter
 from train.position import rows_before, stage_of
 from train.preemption import Preemption
 from train.profiling import Profile
 from train.program import Program
 from train.records import StepRecords
+from train.save_times import SaveTimes
 from train.step import State
 
 
 class Stopped(Exception):
     """The run was asked to stop and has saved."""
-
-
-class AllFailed(UserError):
-    """No replica of a cohort is left whose loss and gradients are finite."""
 
 
 def train(
@@ -41,16 +38,18 @@ def train(
     curve: Callable[[State, int, int], None],
     workdir: Path,
     log: Callable[[str], None] = print,
+    clock: Callable[[], float] = time.monotonic,
 ) -> State:
     """Trains a cohort to its last step and returns its state; takes up the newest complete checkpoint if there is one.
 
     Args:
       meta: saved with every checkpoint.
       curve: called with the state, the stage and the step at each point of the learning curve and at each stage's end.
+      clock: seconds; saves by time go by it.
 
     Raises:
       Stopped: preemption asked for it; the state is saved.
-      UserError: a stage does not fit in memory.
+      UserError: a stage does not fit in memory; no room for a checkpoint; a replica failed and the run is to stop then.
       AllFailed: no replica is left whose loss and gradients are finite.
     """
     config = program.cohort.config
@@ -64,15 +63,23 @@ def train(
         log(f'cohort {program.cohort.name}: goes on from step {step} of {config.steps}')
     if step == config.steps:
         return state
-    began = time.monotonic()
-    # All stages before the first step: one that does not fit in memory is known at once.
-    steps = {index: _compiled(program, index) for index in range(stage_of(config, step)[0], len(config.stages))}
-    log(f'cohort {program.cohort.name}: compiled {len(steps)} stages in {time.monotonic() - began:.1f} s')
     devices = program.mesh.devices
     peak = peak_flops(devices.flat[0].device_kind)
     records = StepRecords(program.cohort, writer, log, peak and devices.size * peak)
     profile = Profile(workdir / 'profile', config.run.profile, log)
-    saved_at = time.monotonic()
+    records.take_up(state, step)
+
+    def settle() -> None:
+        """Nothing is evaluated or saved before it is known that the step before was finite."""
+        records.flush()
+        stop_if_failed(records, checkpoints, workdir)
+
+    settle()
+    began = time.monotonic()
+    # All stages before the first step: one that does not fit in memory is known at once.
+    steps = {index: _compiled(program, index) for index in range(stage_of(config, step)[0], len(config.stages))}
+    log(f'cohort {program.cohort.name}: compiled {len(steps)} stages in {time.monotonic() - began:.1f} s')
+    times = SaveTimes(config.run, clock())
     bar = tqdm(total=config.steps, initial=step, unit='step', disable=None, desc=f'cohort {program.cohort.name}')
     with bar, profile:
         while step < config.steps:
@@ -98,20 +105,23 @@ def train(
                 at_end = step == start + stage.steps
                 every = config.evaluation.curve_every
                 if at_end or (every and step % every == 0):
-                    records.flush()
+                    settle()
                     curve(state, index, step)
                 asked = preemption.requested  # read once: a signal may arrive between two readings
-                if asked or at_end or time.monotonic() - saved_at >= config.run.checkpoint_seconds:
-                    records.flush()
+                if asked or at_end or times.due(step, clock()):
+                    settle()
                     checkpoints.save(step, state, {**meta, 'step': step, 'stage': index})
-                    saved_at = time.monotonic()
+                    times.saved(clock())
+                    if bar.disable:
+                        log(records.line(step))
                 if asked and step < config.steps:
                     checkpoints.wait()
                     writer.flush()
                     raise Stopped(
                         f'stopped at step {step} of {config.steps}; saved. The same command goes on from here.'
                     )
-                _stop_if_all_failed(records, checkpoints, workdir)
+                stop_if_failed(records, checkpoints, workdir)
+                checkpoints.check()
     records.flush()
     checkpoints.wait()
     return state
@@ -134,16 +144,3 @@ def _compiled(program: Program, index: int) -> Any:
             f'--optimizer.micro_batches, or the third number of --run.mesh; experiments.plan says how much it needs. '
             f'{str(error).splitlines()[0]}'
         ) from None
-
-
-def _stop_if_all_failed(records: StepRecords, checkpoints: Checkpoints, workdir: Path) -> None:
-    if len(records.failed) < len(records.cohort.replicas):
-        return
-    checkpoints.wait()
-    (arm, seed), step = list(records.failed.items())[-1]
-    path = Path(workdir) / f'failed-batch-{step}.npz'
-    np.savez(path, **records.failed_batch._asdict())
-    raise AllFailed(
-        f'the loss or a gradient is not finite in any replica since step {step} (the last: arm {arm}, seed {seed}); '
-        f'the batch is in {path}: try a lower --optimizer.learning_rate or --optimizer.clip_norm 1 in another --workdir'
-    )

@@ -3,9 +3,10 @@
 Every maskable token of a row gets a noise value, and the tokens with the lowest values are chosen: exactly
 round(rate x maskable) of them, without replacement. A row's noise depends on (seed, noise, purpose, length, row id,
 epoch, copy) alone, so neither batch size, row order nor device count matters, and the choice at a higher rate contains
-the choice at a lower one.
+the choice at a lower one. The tokens of a larger unit are chosen together (`train/units.py`).
 """
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 import jax
@@ -14,9 +15,10 @@ import numpy as np
 from jax import lax
 
 from data.vocabulary import Vocabulary
-from train.randomness import RANKS, REPLACEMENTS, RULE, purpose_key
+from train.randomness import CUTS, RANKS, REPLACEMENTS, RULE, SPANS, purpose_key
 from train.rates import LONGEST_ROW, count
 from train.settings import Settings
+from train.units import UNIT_NUMBERS, first_tokens, span_lengths
 
 
 class Masked(NamedTuple):
@@ -64,6 +66,8 @@ def mask_rows(
     vocabulary: Vocabulary,
     slots: int,
     copies: int,
+    units: Collection[str] = ('token',),
+    joins_BxL: jax.Array | None = None,
 ) -> Masked:
     """Chooses, corrupts and gathers the targets of B rows.
 
@@ -74,6 +78,8 @@ def mask_rows(
     Args:
       slots: M, at least the targets that any row can have (`target_slots`); targets beyond are not scored.
       copies: C, at least that of any arm in the program (`copies`); an arm that needs fewer scores nothing in the rest.
+      units: names of the units that any arm in the program masks by; `settings.unit` says which.
+      joins_BxL: tokens that go on with the collocation before them; needed for that unit alone.
 
     Raises:
       ValueError: rows longer than LONGEST_ROW.
@@ -92,14 +98,27 @@ def mask_rows(
         return jax.vmap(lambda key: jax.random.bits(key, (length,), jnp.uint32))(keys_B)
 
     # All copies share one order, so that no two score the same token.
-    order_BxL, sorted_BxS = _ranks(bits(RANKS, 0), maskable_BxL, max(length, slots))
+    noise_BxL, size, firsts_BxL = bits(RANKS, 0), max(length, slots), None
+    if set(units) <= {'token'}:
+        order_BxL, sorted_BxS = _ranks(noise_BxL, maskable_BxL, size)
+    else:
+        lengths_BxL = span_lengths(bits(SPANS, 0))
+        firsts_BxL = first_tokens(tokens_BxL, maskable_BxL, lengths_BxL, joins_BxL, settings.unit, units, vocabulary)
+        together = settings.unit != UNIT_NUMBERS['token']
+        cut_B = jnp.where(together, bits(CUTS, 0)[:, 0] % jnp.maximum(maskable_B, 1).astype(jnp.uint32), 0)
+        # A bit less for larger units, which `_cut` uses.
+        noise_BxL = jnp.where(together, _of_first(noise_BxL, firsts_BxL) >> 1, noise_BxL)
+        order_BxL, sorted_BxS = _cut(*_ranks(noise_BxL, maskable_BxL, size), cut_B.astype(jnp.int32), maskable_BxL)
     parts = []
     for copy in range(copies):
         start_B = copy * corrupted_B
         first_B = jnp.minimum(start_B, maskable_B - corrupted_B)
         chosen_BxL = (order_BxL >= _at(sorted_BxS, first_B)) & (order_BxL < _at(sorted_BxS, first_B + corrupted_B))
         random_BxL = _ordinary(bits(REPLACEMENTS, copy), vocabulary)
-        replaced_BxL = _replaced(tokens_BxL, bits(RULE, copy), random_BxL, settings, vocabulary)
+        rule_BxL = bits(RULE, copy)
+        if 'span' in units:  # one fate for all of a span (Joshi et al. 2020, Section 3.1)
+            rule_BxL = jnp.where(settings.unit == UNIT_NUMBERS['span'], _of_first(rule_BxL, firsts_BxL), rule_BxL)
+        replaced_BxL = _replaced(tokens_BxL, rule_BxL, random_BxL, settings, vocabulary)
         inputs_BxL = jnp.where(chosen_BxL, replaced_BxL, tokens_BxL)
         parts.append((inputs_BxL, *_targets(sorted_BxS, tokens_BxL, start_B, corrupted_B, scored_B, slots)))
     stacked = [jnp.stack(part, axis=1) for part in zip(*parts, strict=True)]
@@ -118,6 +137,19 @@ def _ranks(noise_BxL: jax.Array, maskable_BxL: jax.Array, size: int) -> tuple[ja
     order_BxL = jnp.where(maskable_BxL, noise_BxL, jnp.uint32(1 << 31)) | positions_1xL
     sorted_BxL = lax.sort(order_BxL, dimension=1, is_stable=False)
     return order_BxL, jnp.pad(sorted_BxL, ((0, 0), (0, size + 1 - length)), constant_values=np.uint32(2**32 - 1))
+
+
+def _cut(order_BxL, sorted_BxS, cut_B, maskable_BxL) -> tuple[jax.Array, jax.Array]:
+    """The ranks from the token of rank cut_B on, those before it last. Bit 30 of `order_BxL` must be free then."""
+    behind_BxL = maskable_BxL & (order_BxL < _at(sorted_BxS, cut_B))
+    order_BxL = jnp.where(behind_BxL, order_BxL | np.uint32(1 << 30), order_BxL)
+    length = order_BxL.shape[-1]
+    return order_BxL, sorted_BxS.at[:, :length].set(lax.sort(order_BxL, dimension=1, is_stable=False))
+
+
+def _of_first(bits_BxL: jax.Array, firsts_BxL: jax.Array) -> jax.Array:
+    """The number of each token's unit: that of its first token."""
+    return jnp.take_along_axis(bits_BxL, firsts_BxL, axis=1)
 
 
 def _position_mask(length: int) -> int:

@@ -1,10 +1,15 @@
 """metrics.jsonl, the truth of a run, and TensorBoard files beside it.
 
-One JSON object a line; 'kind' says what it is (train, figure, example, failed, run, finished; of fine-tunings finetune,
-finetuned and task; of an ablation's downstream tasks task and evaluated). A number that is not finite is written as
-null, since JSON has no other word for it.
+One JSON object a line; 'kind' says what it is (train, figure, example, failed, run, finished, report; of fine-tunings
+finetune, finetuned and task; of an ablation's downstream tasks task and evaluated). A number that is not finite is written as
+null, since JSON has no other word for it. Losses are in nats a target, accuracies and tasks' scores in percent, rates
+shares.
+
+A 'train' record averages the `steps` updates up to its `step`; what it says of a second (cohort_tokens_per_second,
+cohort_targets_per_second) and mfu are of all replicas of its cohort together.
 """
 
+import contextlib
 import json
 import math
 import os
@@ -16,6 +21,8 @@ from typing import Any
 import numpy as np
 
 from data.errors import UserError
+from data.room import named
+from train.tensorboard import TensorBoard
 
 _IDENTITY = {
     'train': ('arm', 'seed', 'step'),
@@ -42,7 +49,7 @@ class Metrics:
         self._path = self._workdir / 'metrics.jsonl'
         self._open()
         self._tensorboard = tensorboard
-        self._writers: dict[tuple[str, int], Any] = {}
+        self._writers: dict[tuple[str, int], TensorBoard] = {}
         self._restored: dict[tuple[str, int], int] = {}
 
     def write(self, *records: Mapping[str, Any]) -> None:
@@ -51,11 +58,12 @@ class Metrics:
         Values may be numpy or jax scalars and arrays; keys become strings.
         """
         plain = [_plain(record) for record in records]
-        self._file.write(b''.join(json.dumps(record, allow_nan=False).encode() + b'\n' for record in plain))
-        self._file.flush()
-        if self._tensorboard:
-            for record in plain:
-                self._show(record)
+        lines = b''.join(json.dumps(record, allow_nan=False).encode() + b'\n' for record in plain)
+        with named(self._path):
+            while lines:  # unbuffered: what a full disk has no room for is not tried again when the file is closed
+                lines = lines[self._file.write(lines) :]
+        for record in plain if self._tensorboard else ():
+            self._show(record)
 
     def truncate_after(self, steps: Mapping[tuple[str, int], int]) -> None:
         """Drops what replicas recorded after the step that they go on from; `steps` maps (arm, seed) to it.
@@ -85,24 +93,23 @@ class Metrics:
     def flush(self) -> None:
         """Hands TensorBoard's buffers to the operating system; metrics.jsonl has none."""
         for writer in self._writers.values():
-            writer.close()  # its own flush leaves what is queued; the next record opens another file
-        self._writers.clear()
+            writer.flush()
 
     def close(self) -> None:
         """Writes what is buffered and closes all files."""
+        self._file.close()
         for writer in self._writers.values():
             writer.close()
-        self._writers.clear()
-        self._file.close()
 
     def __enter__(self) -> 'Metrics':
         return self
 
-    def __exit__(self, *exception: Any) -> None:
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, *exception: Any) -> None:
+        with contextlib.suppress(*([OSError] if kind else [])):  # of a full disk one error is enough
+            self.close()
 
     def _open(self) -> None:
-        self._file = open(self._path, 'ab')  # noqa: SIM115 (closed by close)
+        self._file = open(self._path, 'ab', buffering=0)  # noqa: SIM115 (closed by close)
         content = self._path.read_bytes()
         self._file.truncate(content.rfind(b'\n') + 1)
 
@@ -113,16 +120,11 @@ class Metrics:
             return
         if replica not in self._writers:
             self._writers[replica] = self._tensorboard_writer(replica)
-        for name, value in _scalars(record):
-            self._writers[replica].add_scalar(name, value, step)
+        self._writers[replica].write(dict(_scalars(record)), step)
 
-    def _tensorboard_writer(self, replica: tuple[str, int]) -> Any:
-        from tensorboardX import SummaryWriter  # here, since it is slow to import
-
+    def _tensorboard_writer(self, replica: tuple[str, int]) -> TensorBoard:
         folder = self._workdir / 'tensorboard' / re.sub(r'[^\w.=+-]+', '_', '-'.join(map(str, replica)))
-        restored = self._restored.pop(replica, None)
-        # TensorBoard hides what an earlier process wrote from purge_step on.
-        return SummaryWriter(str(folder), purge_step=None if restored is None else restored + 1)
+        return TensorBoard(folder, self._restored.pop(replica, None))
 
 
 def read(workdir: str | Path) -> list[dict[str, Any]]:

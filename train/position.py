@@ -23,3 +23,13 @@ def rows_before(config: Config, step: int) -> tuple[int, int]:
     seen = [(stage.length, stage.batch_size * stage.steps) for stage in config.stages[:index]]
     seen.append((length, config.stages[index].batch_size * (step - start)))
     return sum(rows for _, rows in seen), sum(rows for at, rows in seen if at == length)
+
+
+def tokens_after(config: Config, step: int) -> int:
+    """Tokens of the rows that a replica has still to read once `step` updates are done."""
+    left, total = config.steps - step, 0
+    for stage in reversed(config.stages):
+        steps = min(left, stage.steps)
+        total += steps * stage.batch_size * stage.length
+        left -= steps
+    return total

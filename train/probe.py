@@ -17,9 +17,10 @@ from data.vocabulary import Vocabulary
 from model import mlm
 from train.cohort import Cohort
 from train.config import Config
-from train.evaluate import ReplicaProgram, figure
+from train.figures import figure
+from train.heldout_rows import as_rows, chosen_paragraphs
 from train.masking import document_ids
-from train.paragraphs import as_rows, chosen_paragraphs
+from train.replicas import ReplicaProgram
 
 
 def probe_figures(

@@ -9,11 +9,11 @@ from jax.sharding import Mesh, NamedSharding
 
 from data.loader import HostBatch
 from data.vocabulary import Vocabulary
-from train.cohort import Cohort
+from train.cohort import Cohort, units_of
 from train.mesh import local_rows, make_mesh, parameter_sizes
 from train.rates import copies, target_slots
 from train.replicas import over_replicas
-from train.settings import Settings, settings_at
+from train.settings import Settings, settings_at, stacked
 from train.sharding import optimizer_shardings, parameter_shardings, placed, put
 from train.step import Batch, State, init_state, make_train_step
 
@@ -31,9 +31,13 @@ class Program:
         """On the mesh that the cohort's config asks for.
 
         Raises:
-          ValueError: the mesh does not fit the devices, the replicas or a batch size.
+          ValueError: the mesh does not fit the devices, the replicas or a batch size; or words are to be masked whole,
+            and the tokenizer does not say where they begin.
         """
         config = cohort.config
+        units = sorted(units_of(cohort) - {'token'})
+        if units and not vocabulary.starts_word[vocabulary.ordinary].any():
+            raise ValueError(f'masking.unit {units[0]}: no piece of this tokenizer begins a word; use token')
         rows = tuple(stage.batch_size // config.optimizer.micro_batches for stage in config.stages)
         return cls(
             cohort, vocabulary, make_mesh(config.run.mesh, len(cohort.replicas), rows, parameter_sizes(config.model))
@@ -69,7 +73,7 @@ class Program:
         config = self.cohort.config
         length = config.stages[stage].length
         slots = target_slots([replica.config.masking for replica in self.cohort.replicas], length)
-        step = make_train_step(config, self.vocabulary, slots, copies(config.masking))
+        step = make_train_step(config, self.vocabulary, slots, copies(config.masking), units_of(self.cohort))
         every = over_replicas(step, self.mesh)
 
         def train_step(state: State, settings: Settings, batch: Batch):
@@ -95,24 +99,26 @@ class Program:
         """This process's rows (`local_rows`) of a stage's batch as arrays over all devices of the mesh."""
         shapes = self._abstract_batch(stage)
         placed_rows = [
-            jax.make_array_from_process_local_data(shape.sharding, leaf, shape.shape)
+            shape and jax.make_array_from_process_local_data(shape.sharding, leaf, shape.shape)
             for leaf, shape in zip(rows, shapes, strict=False)
         ]
         seeds = np.asarray(self.cohort.seeds, np.uint32)
         return Batch(*placed_rows, *put((seeds, np.int32(step)), placed(self.mesh)))
 
     def _settings(self, step: int) -> Settings:
-        each = [settings_at(replica.config, replica.seed, step) for replica in self.cohort.replicas]
-        return Settings(*(np.stack(leaf) for leaf in zip(*each, strict=True)))
+        return stacked([settings_at(replica.config, replica.seed, step) for replica in self.cohort.replicas])
 
     def _abstract_batch(self, stage: int) -> Batch:
         shape, seeds = self.cohort.config.stages[stage], len(self.cohort.seeds)
         everywhere, by_row = placed(self.mesh), placed(self.mesh, 'seed', 'batch')
         rows = jax.ShapeDtypeStruct((seeds, shape.batch_size), np.int32, sharding=by_row)
+        tokens = jax.ShapeDtypeStruct((*rows.shape, shape.length), np.int32, sharding=by_row)
+        masks_collocations = 'collocation' in units_of(self.cohort)
         return Batch(
-            tokens_SxBxL=jax.ShapeDtypeStruct((*rows.shape, shape.length), np.int32, sharding=by_row),
+            tokens_SxBxL=tokens,
             row_ids_SxB=rows,
             epochs_SxB=rows,
+            joins_SxBxL=tokens.update(dtype=bool) if masks_collocations else None,
             seeds_S=jax.ShapeDtypeStruct((seeds,), np.uint32, sharding=everywhere),
             step=jax.ShapeDtypeStruct((), np.int32, sharding=everywhere),
         )

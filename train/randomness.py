@@ -2,8 +2,8 @@
 
 import jax
 
-WEIGHTS, DROPOUT, RANKS, RULE, REPLACEMENTS, HEAD, HEAD_DROPOUT = range(7)
-"""Purposes. Numbers drawn for one are independent of those drawn for another. The last two are of fine-tuning."""
+WEIGHTS, DROPOUT, RANKS, RULE, REPLACEMENTS, HEAD, HEAD_DROPOUT, SPANS, CUTS = range(9)
+"""Purposes. Numbers drawn for one are independent of those drawn for another. HEAD... are of fine-tuning."""
 
 
 def purpose_key(seed: jax.Array, purpose: int) -> jax.Array:

@@ -7,13 +7,36 @@ import jax
 import numpy as np
 
 from data.loader import HostBatch
-from train.cohort import Cohort
+from train.cohort import CONTROL, Cohort, Replica
 from train.cost import step_flops
 from train.metrics import Metrics as MetricWriter
-from train.position import rows_before, stage_of
+from train.position import rows_before, stage_of, tokens_after
 from train.rates import rate_at
 from train.schedule import learning_rate
-from train.step import Metrics
+from train.step import Metrics, State
+
+
+class _Window:
+    """Steps in a row: sums over their targets, and since when."""
+
+    def __init__(self, cohort: Cohort):
+        self.steps = 0
+        self.tokens = 0
+        """That all replicas read together."""
+        self.flops = 0.0
+        self.sums_3xR = np.zeros((3, len(cohort.replicas)), np.float64)
+        """Loss, weight and correct guesses."""
+        self._began = time.monotonic()
+
+    def add(self, metrics: Metrics, tokens: int, flops: float) -> None:
+        self.steps += 1
+        self.tokens += tokens
+        self.flops += flops
+        self.sums_3xR += np.stack([metrics.loss, metrics.weight, metrics.correct])
+
+    @property
+    def seconds(self) -> float:
+        return max(time.monotonic() - self._began, 1e-9)
 
 
 class StepRecords:
@@ -33,16 +56,22 @@ class StepRecords:
         """
         self.cohort = cohort
         self.failed: dict[tuple[str, int], int] = {}
-        """(arm, seed) -> the first step whose loss or gradients were not finite."""
+        """(arm, seed) -> the first update, counted from 1, whose loss or gradients were not finite."""
         self.failed_batch: HostBatch | None = None
-        """The rows at which the last of them failed."""
+        """The rows at which the last of them failed; None: it had failed before this process took up the run."""
         self._writer = writer
         self._log = log
         self._peak_flops = peak_flops
         stages = range(len(cohort.config.stages))
         self._flops_of_stage = [sum(step_flops(replica.config, i) for replica in cohort.replicas) for i in stages]
         self._pending: tuple[int, Metrics, HostBatch] | None = None
-        self._restart_window()
+        self._window, self._since_line = _Window(cohort), _Window(cohort)
+
+    def take_up(self, state: State, step: int) -> None:
+        """Notes the replicas that had failed before the `step` updates that a restored state has behind it."""
+        for replica, reached in zip(self.cohort.replicas, jax.device_get(state.step), strict=True):
+            if reached < step:
+                self._note(replica, int(reached) + 1, None)
 
     def add(self, step: int, metrics: Metrics, host: HostBatch) -> None:
         """Takes the metrics of update `step` (from 0) without waiting for them."""
@@ -60,25 +89,25 @@ class StepRecords:
         step, metrics, host = pending
         metrics = jax.device_get(metrics)
         for replica, alive in zip(self.cohort.replicas, metrics.alive, strict=True):
-            name = (replica.arm, replica.seed)
-            if not alive and name not in self.failed:
-                self.failed[name], self.failed_batch = step, host
-                self._log(f'arm {replica.arm}, seed {replica.seed}: not finite at step {step}; kept as it was before')
-                self._writer.write({'kind': 'failed', 'arm': replica.arm, 'seed': replica.seed, 'step': step})
-        self._sums += np.stack([metrics.loss, metrics.weight, metrics.correct])
-        self._tokens += host.tokens_SxBxL[0].size
-        done = step + 1
+            if not alive and (replica.arm, replica.seed) not in self.failed:
+                self._note(replica, step + 1, host)
+        stage, replicas = stage_of(self.cohort.config, step)[0], len(self.cohort.replicas)
+        for window in (self._window, self._since_line):
+            window.add(metrics, replicas * host.tokens_SxBxL[0].size, self._flops_of_stage[stage])
         config = self.cohort.config
-        self._flops += self._flops_of_stage[stage_of(config, step)[0]]
-        if done % config.run.log_every == 0 or done == config.steps:
+        if (step + 1) % config.run.log_every == 0 or step + 1 == config.steps:
             self._write(step, metrics)
-            self._restart_window()
+            self._window = _Window(self.cohort)
+
+    def _note(self, replica: Replica, step: int, host: HostBatch | None) -> None:
+        self.failed[replica.arm, replica.seed], self.failed_batch = step, host
+        self._log(f'arm {replica.arm}, seed {replica.seed}: not finite at step {step}; kept as it was before')
+        self._writer.write({'kind': 'failed', 'arm': replica.arm, 'seed': replica.seed, 'step': step})
 
     def _write(self, step: int, metrics: Metrics) -> None:
-        seconds = max(time.monotonic() - self._began, 1e-9)
-        loss_R, weight_R, correct_R = self._sums
+        window, seconds = self._window, self._window.seconds
+        loss_R, weight_R, correct_R = window.sums_3xR
         config = self.cohort.config
-        replicas = len(self.cohort.replicas)
         for i, replica in enumerate(self.cohort.replicas):
             weight = max(weight_R[i], 1.0)
             self._writer.write(
@@ -88,21 +117,47 @@ class StepRecords:
                     'seed': replica.seed,
                     'stage': stage_of(config, step)[0],
                     'step': step + 1,
+                    # Fewer than log_every where the run was taken up again, or ends.
+                    'steps': window.steps,
                     'loss': loss_R[i] / weight,
-                    'accuracy': correct_R[i] / weight,
+                    'accuracy': 100 * correct_R[i] / weight,
                     'grad_norm': float(metrics.grad_norm[i]),
                     'learning_rate': learning_rate(replica.config, step),
                     'rate': rate_at(replica.config.masking, step, config.steps),
                     'seen_rows': rows_before(config, step)[0] + config.stages[stage_of(config, step)[0]].batch_size,
-                    'tokens_per_second': replicas * self._tokens / seconds,
-                    'targets_per_second': float(weight_R.sum()) / seconds,
+                    'cohort_tokens_per_second': window.tokens / seconds,
+                    'cohort_targets_per_second': float(weight_R.sum()) / seconds,
                     # Model FLOPs utilisation (Chowdhery et al. 2022, Appendix B), of all replicas together.
-                    'mfu': self._flops / seconds / self._peak_flops if self._peak_flops else None,
+                    'mfu': window.flops / seconds / self._peak_flops if self._peak_flops else None,
                 }
             )
 
-    def _restart_window(self) -> None:
-        self._sums = np.zeros((3, len(self.cohort.replicas)), np.float64)
-        self._tokens = 0
-        self._flops = 0.0
-        self._began = time.monotonic()
+    def line(self, step: int) -> str:
+        """What a log without a progress bar says at update `step`, of the updates since it said so last."""
+        window, self._since_line = self._since_line, _Window(self.cohort)
+        config, speed = self.cohort.config, window.tokens / window.seconds
+        means_R = window.sums_3xR[0] / np.maximum(window.sums_3xR[1], 1.0)
+        of_arm: dict[str, list[float]] = {}
+        for replica, mean in zip(self.cohort.replicas, means_R, strict=True):
+            if not replica.arm.endswith(CONTROL):
+                of_arm.setdefault(replica.arm, []).append(mean)
+        rates = {rate_at(replica.config.masking, step - 1, config.steps) for replica in self.cohort.replicas}
+        parts = [
+            f'cohort {self.cohort.name}: step {step:,} of {config.steps:,}',
+            f'training loss{", each arm at its own rate:" if len(rates) > 1 else ""} '
+            + ', '.join(f'{arm} {_number(np.mean(means))}' for arm, means in of_arm.items()),
+            f'{speed:,.0f} tokens/s',
+        ]
+        if step < config.steps and speed:
+            left = len(self.cohort.replicas) * tokens_after(config, step) / speed
+            parts.append(f'about {_spoken(left)} left')
+        return '; '.join(parts)
+
+
+def _number(loss: float) -> str:
+    return f'{loss:.3f}' if np.isfinite(loss) else 'not finite'
+
+
+def _spoken(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    return f'{minutes // 60} h {minutes % 60} min' if minutes >= 60 else f'{minutes} min' if minutes else 'a minute'

@@ -1,12 +1,13 @@
 """Many replicas in one program: a scan over those on a device, a vmap over mesh axis `arm`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
+import numpy as np
 
 from model.layout import laid_out
-from train.sharding import MeshLayout
+from train.sharding import MeshLayout, placed, put
 
 
 def over_replicas(function: Callable[[Any, Any], Any], mesh: jax.sharding.Mesh) -> Callable[[Any, Any], Any]:
@@ -35,3 +36,38 @@ def over_replicas(function: Callable[[Any, Any], Any], mesh: jax.sharding.Mesh) 
         return jax.tree.map(merge, out)
 
     return run
+
+
+class ReplicaProgram:
+    """A function of one replica and a batch of rows, compiled once for all replicas of a cohort.
+
+    `function((params, extra), (arrays with rows first)) -> tree of arrays with rows first`.
+    """
+
+    def __init__(self, function, mesh: jax.sharding.Mesh, batch_size: int):
+        parts = mesh.shape['data'] * mesh.shape['fsdp']
+        self._batch_size = -(-batch_size // parts) * parts
+        self._placed = placed(mesh, 'batch')
+        # Whole on every device and host: these results are small, and every host reads them.
+        self._run = jax.jit(over_replicas(function, mesh), out_shardings=placed(mesh))
+
+    def __call__(self, stacked: Any, rows: Any) -> Any:
+        """Results for all N rows, each leaf a numpy array [R, N, ...]; rows are a tree of numpy arrays [N, ...]."""
+        count = len(jax.tree.leaves(rows)[0])
+        # All batches are dispatched before the first result is waited for.
+        parts = []
+        for indices, counted in whole_batches(count, self._batch_size):
+            batch = put(jax.tree.map(lambda leaf: leaf[indices], rows), self._placed)  # noqa: B023
+            parts.append((self._run(stacked, batch), counted))
+        parts = [jax.tree.map(lambda a: np.asarray(a)[:, :counted], part) for part, counted in parts]  # noqa: B023
+        return jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=1), *parts)
+
+
+def whole_batches(count: int, batch_size: int) -> Iterator[tuple[np.ndarray, int]]:
+    """Indices of `count` items in batches that are all whole: (indices int64 [batch_size], how many of them count).
+
+    The last batch repeats item 0; what comes of the repeats is to be thrown away.
+    """
+    for start in range(0, count, batch_size):
+        indices = np.arange(start, start + batch_size)
+        yield np.where(indices < count, indices, 0), min(batch_size, count - start)

@@ -1,6 +1,6 @@
 """One update of one replica: masking, loss, gradients and the new weights, as a pure function."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 import jax
@@ -35,6 +35,8 @@ class Batch(NamedTuple):
     tokens_SxBxL: jax.Array
     row_ids_SxB: jax.Array
     epochs_SxB: jax.Array
+    joins_SxBxL: jax.Array | None
+    """Where an arm masks collocations (`HostBatch`)."""
     seeds_S: jax.Array
     step: jax.Array
     """Updates done before this one."""
@@ -59,7 +61,7 @@ def init_state(seed: jax.Array, config: Config) -> State:
 
 
 def make_train_step(
-    config: Config, vocabulary: Vocabulary, slots: int, copies: int
+    config: Config, vocabulary: Vocabulary, slots: int, copies: int, units: Collection[str] = ('token',)
 ) -> Callable[[tuple[State, Settings], Batch], tuple[State, Metrics]]:
     """The step of one replica: `train_step((state, settings), batch) -> (state, metrics)`.
 
@@ -67,6 +69,7 @@ def make_train_step(
       config: the cohort's; fields that `Settings` carries are read from there instead.
       slots: M, target slots a row.
       copies: times each row is encoded (prediction rate above corruption rate).
+      units: those that any arm masks by.
     """
     micro_batches = config.optimizer.micro_batches
 
@@ -95,6 +98,8 @@ def make_train_step(
             vocabulary,
             slots=slots,
             copies=copies,
+            units=units,
+            joins_BxL=None if batch.joins_SxBxL is None else batch.joins_SxBxL[own],
         )
         document_ids_BxL = jnp.repeat(document_ids_BxL, copies, axis=0)
         weight = jnp.sum(masked.weights_BxM)

@@ -55,7 +55,7 @@ def all_cores(name: str, step: Callable[[Any], None], tasks: Sequence[Any]) -> N
                 '(taskset), or shorter documents; the same command goes on from here'
             ) from None
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            pool.shutdown(cancel_futures=True)  # no task may write any more when the caller cleans up
             raise
 
 

@@ -84,7 +84,8 @@ def _heading(encoder: dict[str, Any]) -> str:
 
 
 def _about(encoder: dict[str, Any]) -> str:
-    size = f'{counted_number(encoder["layers"], "layer")}, width {encoder["width"]}, {encoder["parameters"]:,} parameters.'
+    layers = counted_number(encoder['layers'], 'layer')
+    size = f'{layers}, width {encoder["width"]}, {encoder["parameters"]:,} parameters.'
     if 'loss' not in encoder:
         return f'Weights as they were read: {size}'
     losses = [f'{value:.3f} at {100 * float(rate):g}%' for rate, value in encoder['loss'].items()]

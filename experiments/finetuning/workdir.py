@@ -7,7 +7,8 @@ from typing import Any
 
 from data.errors import UserError
 from data.tokenizer import Tokenizer
-from experiments.workdir import TOKENIZER, differing, flatten, refuse
+from experiments.config_paths import differences
+from experiments.workdir import TOKENIZER, refuse, spoken
 
 MAY_DIFFER = ('command', 'config.run.', 'config.evaluation_batch_size', 'task.data_dir', 'init', 'versions.')
 """What changes no result but by rounding; data and encoder are compared by what they hold."""
@@ -27,9 +28,8 @@ def open_finetuning(path: Path, asked: dict[str, Any]) -> None:
         part.write_text(json.dumps({'finetuning': asked}, indent=1) + '\n')
         os.replace(part, file)
         return
-    there, here = flatten(read_finetuning(path)), flatten(asked)
-    names = sorted(name for name in there.keys() | here.keys() if not name.startswith(MAY_DIFFER))
-    refuse(path, differing(there, here, names))
+    both = differences(read_finetuning(path), asked)
+    refuse(path, [spoken(name, *both[name]) for name in sorted(both) if not name.startswith(MAY_DIFFER)])
 
 
 def read_finetuning(path: Path) -> dict[str, Any]:

@@ -30,7 +30,8 @@ def vocabulary_of(config: Config) -> Vocabulary:
             raise UserError(f'--data.tokenizer {data.tokenizer}: {error.strerror}') from None
     size = config.model.vocab_size or data.vocab_size
     ordinary = np.arange(5, size, dtype=np.int32)
-    return Vocabulary(size=size, pad=0, unk=1, cls=2, sep=3, mask=4, ordinary=ordinary, fingerprint='')
+    specials = dict(pad=0, unk=1, cls=2, sep=3, mask=4)
+    return Vocabulary(size=size, **specials, ordinary=ordinary, fingerprint='', starts_word=np.ones(size, bool))
 
 
 def planned_cohorts(ablation: Ablation, seeds: int, chips: int, vocabulary: Vocabulary) -> list[Cohort]:

@@ -1,9 +1,9 @@
 """Which pairs of arms are compared in which measures, and what a pair shares."""
 
+from experiments.config_paths import leaves
 from experiments.known_metrics import known
 from experiments.reporting.results import Measure, Results
 from experiments.statistics import Comparison, against_baseline, all_pairs
-from experiments.workdir import flatten
 
 # Model fields that neither shape nor scale the initial weights.
 _NOT_INITIAL = ('dropout', 'attention_dropout', 'attend', 'norm_epsilon', 'scan_layers', 'remat', 'dtype')
@@ -52,7 +52,7 @@ def _initial(results: Results, arm: str) -> dict:
 
 def config_differences(results: Results) -> dict[str, list]:
     """Dotted field -> its value in each arm, for every field in which any two arms differ; None where it is missing."""
-    leaves = [flatten(results.config['configs'][arm]) for arm in results.arms]
-    names = list(dict.fromkeys(name for each in leaves for name in each))
-    values = {name: [each.get(name) for each in leaves] for name in names}
+    configs = [leaves(results.config['configs'][arm]) for arm in results.arms]
+    names = list(dict.fromkeys(name for each in configs for name in each))
+    values = {name: [each.get(name) for each in configs] for name in names}
     return {name: row for name, row in values.items() if any(value != row[0] for value in row)}

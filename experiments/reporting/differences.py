@@ -34,6 +34,13 @@ def outcome_section(results: Results) -> Section:
     lines += [_outcome(results, comparison, len(found)) for comparison in found]
     if any(comparison.holm_p is not None and comparison.holm_p >= 1 - LEVEL for comparison in found):
         lines.append('That no difference is shown is not evidence that there is none.')
+    if results.looks and len(results.arms) > 1:
+        seen = [f'{"seeds" if len(seeds) > 1 else "seed"} {listed(list(map(str, seeds)))}' for seeds in results.looks]
+        lines.append(
+            f'Seeds were added after a look at the results: reports were made on {"; on ".join(seen)}. p values and '
+            'intervals take the number of seeds as fixed beforehand; where such a look decided that more were trained, '
+            'chance shows a difference more often than they say.'
+        )
     return Section('Outcome', lines, brief=True)
 
 

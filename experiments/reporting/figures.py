@@ -113,10 +113,7 @@ def curves_figure(results: Results) -> Figure | None:
     entropy = results.counted('unigram_entropy')
     if entropy is not None:
         axis.axhline(entropy, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=0)
-        axis.annotate(
-            'unigram entropy', (0, entropy), xycoords=('axes fraction', 'data'), xytext=(4, 3),
-            textcoords='offset points', fontsize=8, color=GREY,
-        )  # fmt: skip
+        ends.append(('unigram entropy', GREY, x[-1], entropy))
     if not by_tokens:
         _stage_marks(axis, results)
     _label_ends(axis, ends)
@@ -157,7 +154,7 @@ def _stage_marks(axis: Axes, results: Results) -> None:
 
 
 def _label_ends(axis: Axes, ends: list[tuple[str, str, float, float]]) -> None:
-    """Each arm's name at the end of its curve, moved apart where they would overlap."""
+    """Each line's name beside its end, moved apart where they would overlap; curves cross nothing there."""
     low, high = axis.get_ylim()
     ends = sorted(ends, key=lambda end: end[3])
     places = _apart([end[3] for end in ends], 0.055 * (high - low))

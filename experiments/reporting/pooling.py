@@ -1,10 +1,9 @@
 """Which workdirs belong together: the same arms and config, other seeds."""
 
-from typing import Any
-
 from data.errors import UserError
+from experiments.config_paths import differences
 from experiments.reporting.records import Records
-from experiments.workdir import MAY_DIFFER, flatten
+from experiments.workdir import MAY_DIFFER
 
 # Words, what was typed, and what a workdir is still growing by; configs are compared arm by arm.
 _FREE = ('command', 'cohorts', 'configs', 'ablation.claim', 'ablation.published', 'ablation.arms', 'grid.scores')
@@ -52,25 +51,13 @@ def check_poolable(parts: list[Records]) -> None:
 
 def _differing(first: dict, other: dict) -> list[str]:
     """Names of the fields in which two config.json differ, those of an arm by arm."""
-    found = _differing_leaves(
-        *({path: leaf for path, leaf in flatten(config).items() if not _free(path)} for config in (first, other))
-    )
+    found = [path for path in differences(first, other) if not any(f'{path}.'.startswith(f'{free}.') for free in _FREE)]
     arms, others = first['ablation']['arms'], other['ablation']['arms']
     found += [f'arm {arm} (only in one)' for arm in {**arms, **others} if arm not in arms or arm not in others]
     arms = [arm for arm in arms if arm in others]
     by_path: dict[str, list[str]] = {}
     for arm in arms:
-        for path in _differing_leaves(flatten(first['configs'][arm]), flatten(other['configs'][arm])):
+        for path in differences(first['configs'][arm], other['configs'][arm]):
             if not path.startswith(MAY_DIFFER):
                 by_path.setdefault(path, []).append(arm)
     return found + [path + ('' if where == arms else f' (arm {", ".join(where)})') for path, where in by_path.items()]
-
-
-def _differing_leaves(first: dict[str, Any], other: dict[str, Any]) -> list[str]:
-    missing = object()
-    paths = {**first, **other}
-    return [path for path in paths if first.get(path, missing) != other.get(path, missing)]
-
-
-def _free(path: str) -> bool:
-    return any(path == free or path.startswith(f'{free}.') for free in _FREE)

@@ -40,6 +40,8 @@ class Records:
     runs: list[dict] = field(default_factory=list)
     tasks: dict[str, dict] = field(default_factory=dict)
     """Downstream task -> what is to be known of it."""
+    looks: list[list[int]] = field(default_factory=list)
+    """Seeds of each report that was made here while the ablation was run, in order."""
     not_finite: list[tuple[str, str, int]] = field(default_factory=list)
     """(metric, arm, seed) of figures that have no number."""
 
@@ -75,6 +77,8 @@ def read_records(workdir: Path) -> Records:
             records.failed[record['arm'], record['seed']] = record['step']
         elif kind == 'run':
             records.runs.append(record)
+        elif kind == 'report':
+            records.looks.append(record['seeds'])
         elif kind == 'task':
             records.tasks[record['task']] = record
     return records

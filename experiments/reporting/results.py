@@ -63,6 +63,10 @@ class Results:
         """One list of 'run' records a workdir."""
         self.tasks = {task: record for part in parts for task, record in part.tasks.items()}
         """Downstream task -> what is to be known of it: examples, hyperparameters, primary metric."""
+        self.looks = [
+            seeds for part in parts for seeds in part.looks if {seed for _, seed in part.replicas} - set(seeds)
+        ]
+        """Seeds of each report that was made before other seeds were added to its workdir."""
         self.not_finite = list(
             dict.fromkeys(
                 f'{metric} of arm {arm}, seed {seed}'

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from configs import scales
-from experiments.ablation import changed, differences
+from experiments.config_paths import changed, differences
 from train.rates import copies, rate_at, target_slots
 
 FOLDER = Path(__file__).parents[2] / 'configs'
@@ -20,6 +20,7 @@ VARIES = {
     'corruption_rule': {'masking.rule'},
     'corruption_rule_40': {'masking.corruption_rate', 'masking.rule'},
     'prediction_rate': {'masking.corruption_rate', 'masking.prediction_rate'},
+    'masking_strategy': {'masking.corruption_rate', 'masking.unit'},
     'masking_schedule': {'masking.corruption_rate', 'masking.rate_points'},
     'curriculum': {'stages', 'stages.0.steps'},
     'static_masking': {'masking.duplicates'},

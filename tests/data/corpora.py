@@ -12,7 +12,15 @@ from data.store import Split
 from data.vocabulary import Vocabulary
 
 VOCABULARY = Vocabulary(
-    size=60, pad=0, unk=1, cls=2, sep=3, mask=4, ordinary=np.arange(5, 60, dtype=np.int32), fingerprint='test'
+    size=60,
+    pad=0,
+    unk=1,
+    cls=2,
+    sep=3,
+    mask=4,
+    ordinary=np.arange(5, 60, dtype=np.int32),
+    fingerprint='test',
+    starts_word=np.arange(60) % 3 == 0,
 )
 
 

@@ -33,6 +33,11 @@ def test_text_files_are_split_at_blank_lines_if_they_have_any(tmp_path):
     assert sentence(tally.as_dict()) == 'read 3 files, 4 documents; dropped none'
 
 
+def test_an_empty_file_alone_is_an_empty_document(tmp_path):
+    (tmp_path / 'a.txt').write_text('')
+    assert texts(f'files:{tmp_path}/a.txt') == ['']
+
+
 def test_line_ends_byte_order_marks_and_chunks(tmp_path):
     (tmp_path / 'a.txt').write_bytes(b'\xef\xbb\xbfone\r\n\r\ntwo\rthree\r\n')
     assert texts(f'files:{tmp_path}/a.txt') == ['one', 'two\nthree']

@@ -1,5 +1,6 @@
 """Batches: every row once an epoch, whatever was stopped and started, on any number of hosts, and fast."""
 
+import dataclasses
 import itertools
 import time
 
@@ -38,7 +39,7 @@ def test_a_batch_is_the_permutation_of_its_positions():
                 row = int(permute(seed, LENGTH, epoch, position, 100))
                 assert (batch.row_ids_SxB[s, b], batch.epochs_SxB[s, b]) == (row, epoch)
                 np.testing.assert_array_equal(batch.tokens_SxBxL[s, b], rows.gather(row))
-        assert {array.dtype for array in batch} == {np.dtype(np.int32)}
+        assert {array.dtype for array in batch[:3]} == {np.dtype(np.int32)}
 
 
 def test_an_epoch_has_every_row_once_across_a_stop_a_restart_and_another_batch_size():
@@ -114,3 +115,12 @@ def test_speed():
         fastest = max(fastest, tokens / (time.perf_counter() - began))
     print(f'{fastest / 1e6:.0f} million tokens a second')
     assert fastest > 50e6
+
+
+def test_joins_come_with_their_tokens():
+    """Marks of a token's id tell whether the two arrays were cut and permuted alike."""
+    split = dataclasses.replace(SPLIT, joins=SPLIT.tokens % 2 == 0)
+    batch = next(iter(batches(split, VOCABULARY, seeds=[0, 1], length=LENGTH, batch_size=7, start=90, steps=3)))
+    inside = batch.tokens_SxBxL[..., 1:-1]
+    np.testing.assert_array_equal(batch.joins_SxBxL[..., 1:-1], inside % 2 == 0)
+    assert not batch.joins_SxBxL[..., [0, -1]].any()

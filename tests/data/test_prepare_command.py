@@ -33,9 +33,9 @@ def test_prepares_says_so_and_refuses_other_options_without_overwrite(tmp_path):
     ('flags', 'message'),
     [
         (['--corpus', 'files:{}/*.txt'], 'no file matches'),
-        (['--corpus', 'wikipedia'], "data.corpus is 'wikipedia'"),
+        (['--corpus', 'wikipedia'], "--corpus is 'wikipedia'"),
         (['--vocab_size', 'many'], 'vocab'),
-        (['--vocab_size', '100'], 'data.vocab_size is 100'),
+        (['--vocab_size', '100'], '--vocab_size is 100'),
         (['--colour', 'red'], 'colour'),
         (['--max_train_tokens', '5'], 'max'),
     ],

@@ -1,6 +1,7 @@
 """tfds:NAME on a real TFDS data set, built here over local text and read without TensorFlow."""
 
 import sys
+import time
 
 import pytest
 import tensorflow_datasets as tfds
@@ -113,3 +114,28 @@ def test_a_data_set_that_needs_more_than_is_here_to_be_generated(folder, monkeyp
     monkeypatch.setattr(tfds, 'data_source', data_source)
     with pytest.raises(UserError, match="needs apache_beam: prepare it elsewhere with file_format='array_record'"):
         list(documents('tfds:wikipedia/20230601.en'))
+
+
+class ClozeFarAway(tfds.core.GeneratorBasedBuilder):
+    """A data set whose source is on a host that no network has."""
+
+    VERSION = tfds.core.Version('1.0.0')
+
+    def _info(self):
+        return tfds.core.DatasetInfo(builder=self, features=tfds.features.FeaturesDict({'text': tfds.features.Text()}))
+
+    def _split_generators(self, dl_manager):
+        return {'train': self._generate_examples(dl_manager.download('http://source.invalid/text.gz'))}
+
+    def _generate_examples(self, path):
+        yield 0, {'text': path.read_text()}
+
+
+def test_a_source_that_cannot_be_reached_is_said_soon(folder, monkeypatch):
+    """Not after TFDS's ten tries, which take three and a half minutes."""
+    pauses = []
+    monkeypatch.setattr(time, 'sleep', pauses.append)
+    with pytest.raises(UserError, match='source.invalid cannot be reached: prepare it elsewhere') as error:
+        list(documents('tfds:cloze_far_away'))
+    assert str(error.value).startswith('--corpus tfds:cloze_far_away: not prepared here')
+    assert 0 < sum(pauses) < 20

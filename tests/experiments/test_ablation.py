@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.ablation import Ablation, Arm, changed, differences, lookup
+from experiments.ablation import Ablation, Arm
+from experiments.config_paths import changed, differences, lookup
 from train.config import Config, EvaluationConfig, Stage
 
 BASE = Config()

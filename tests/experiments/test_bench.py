@@ -146,3 +146,7 @@ def test_it_prints_our_figures_alone_where_torch_is_not_installed(monkeypatch, c
     assert re.search(r'^Loader: [\d,]+ tokens/s', printed, re.M), printed
     assert re.search(r'^Preparation: [\d,]+ tokens a CPU second.* ratio \d+\.\d\d', printed, re.M), printed
     assert store_for(DataConfig(), log=str).manifest
+
+
+def test_the_plan_is_a_switch():
+    assert cli.parse(bench.BenchFlags, ['--plan'], bench.BenchFlags(), 'bench').plan

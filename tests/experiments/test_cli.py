@@ -5,7 +5,10 @@ import os
 
 import pytest
 
+from data.errors import UserError
 from experiments import cli
+from experiments.config_file import RunFlags
+from train.config import Config, Stage
 
 
 def fails(number: int):
@@ -32,3 +35,14 @@ def test_another_error_of_the_system_is_not_hidden():
 def test_only_dotted_flags_are_fields_whatever_their_values_hold():
     words = ['--workdir=runs/a.b', '--grid=optimizer.learning_rate=1e-3,0.1', '--masking.corruption-rate=0.3', '0.5']
     assert cli.given_fields(words) == ['masking.corruption_rate']
+
+
+@pytest.mark.parametrize(
+    ('written', 'meant'),
+    [('--stages.0.step', '--stages.0.steps INT'), ('--stages.1.step', '--stages.1.steps INT')],
+)
+def test_of_several_suggestions_the_likeliest_is_made(written, meant):
+    flags = RunFlags(Config(stages=(Stage(8, 1, 1), Stage(16, 1, 1))))
+    with pytest.raises(UserError) as error:
+        cli.parse(RunFlags, [written, '3'], flags, 'python -m experiments.pretrain')
+    assert f'{written}, 3. Perhaps you meant {meant}. See' in str(error.value)

@@ -6,13 +6,14 @@ import jax
 import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
-from tokenizers import BertWordPieceTokenizer
+from tokenizers import BertWordPieceTokenizer, Tokenizer
 
 from data.errors import UserError
 from experiments import convert, fill_mask
 from model import mlm
 from model.config import ModelConfig
 from model.huggingface import write_bert
+from tests.data.test_sentencepiece import trained
 
 SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
 WORDS = 'the state of union is a strong ##er nation congress . , law people'
@@ -51,6 +52,21 @@ def test_a_vocab_txt_will_do_and_a_missing_head_is_said(bert, tmp_path, capsys):
     save_file(tensors, bert / 'model.safetensors')
     convert.main([f'hf:{bert}', '--out', str(tmp_path / 'in')])
     assert 'no MLM head' in capsys.readouterr().out
+
+
+def test_a_tokenizer_of_our_own_leaves_as_a_file_of_theirs_too(tmp_path, capsys):
+    folder, out = tmp_path / 'bert', tmp_path / 'out'
+    config = ModelConfig(layers=1, width=16, heads=2, feed_forward=32, max_length=32, vocab_size=500)
+    write_bert(folder, config, mlm.init(jax.random.key(3), config))
+    trained('bpe').save(folder)
+    convert.main([f'hf:{folder}', '--out', str(tmp_path / 'in')])
+    convert.main([str(tmp_path / 'in'), '--out', f'hf:{out}'])
+    assert 'tokenizer.json, tokenizer.model, tokenizer_config.json' in capsys.readouterr().out
+    assert (out / 'tokenizer.model').read_bytes() == trained('bpe').content
+    ids = Tokenizer.from_file(str(out / 'tokenizer.json')).encode('The Union', add_special_tokens=False).ids
+    assert ids == trained('bpe').encode(['The Union'])[0].tolist()
+    convert.main([f'hf:{out}', '--out', str(tmp_path / 'again')])
+    assert (tmp_path / 'again/tokenizer/tokenizer.model').read_bytes() == trained('bpe').content
 
 
 @pytest.mark.parametrize(

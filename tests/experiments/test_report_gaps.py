@@ -138,3 +138,18 @@ def test_all_pairs_of_a_control(tmp_path):
     assert f'{below} of 28 p values are below 0.05: {below / 28:.1%} (exact binomial 95% interval' in table
     assert f'{low:.1%} to {high:.1%}' in table and 'The pairs are not independent' in table
     assert page.count('<img') == 3
+
+
+def test_seeds_that_were_added_after_a_look_are_said(tmp_path):
+    records = make_records(list(ARMS), range(4))
+    for looks, said in (
+        ([], None),
+        ([[0, 1, 2, 3]], None),
+        ([[0], [0, 1, 2], [0, 1, 2, 3]], 'reports were made on seed 0; on seeds 0, 1 and 2. p values and'),
+    ):
+        seen = [{'kind': 'report', 'seeds': seeds} for seeds in looks]
+        table, _ = make_report(tmp_path, make_config(ARMS, range(4)), records + seen)
+        assert ('added after a look' in table) == bool(said) and (not said or said in table)
+    alone = [record for record in records if record.get('arm') in ('15%', '', None)]
+    table, _ = make_report(tmp_path, make_config({'15%': {}}, range(4)), alone + seen)
+    assert 'added after a look' not in table  # nothing is tested

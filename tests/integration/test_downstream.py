@@ -113,3 +113,6 @@ def test_faults_are_found_before_anything_is_trained(refused, here, monkeypatch)
     (here / 'empty' / 'own.tsv').write_text('text\tmarks\n')
     said = refused('ablate', 'tasks.py', '--workdir', 'bad', '--evaluation.data-dir', 'empty')
     assert 'own.tsv' in said and 'mark' in said
+    flag = '--evaluation.tasks.0.task.task'
+    said = refused('ablate', 'tasks.py', '--workdir', 'bad', flag, 'corpus:age')
+    assert said.startswith(f'{flag} corpus:age: ')

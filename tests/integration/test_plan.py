@@ -114,3 +114,10 @@ def test_the_largest_batch_fits_and_more_does_not():
     sizes = {int(line.split()[2]): line.endswith(', fits') for line in said}
     assert max(size for size, fits in sizes.items() if fits) >= first['largest_batch']
     assert any(not fits for fits in sizes.values())
+
+
+@pytest.mark.peers
+def test_an_installed_libtpu_prints_nothing(monkeypatch):
+    monkeypatch.delenv('JAX_PLATFORMS', raising=False)
+    ran = Place(ROOT).run('bench', '--only', 'loader', '--pairs', '1', '--seconds', '0.1')
+    assert ran.stderr == '' and 'Loader' in ran.stdout

@@ -227,7 +227,7 @@ def test_stopped_once_and_killed_three_times_it_ends_with_the_same_bits(case):
     run.kill_when(after(time.monotonic() - run.began + moment))
     (workdir / 'checkpoints' / '0' / '100000').mkdir()
     said = case.finish(workdir)
-    assert f'{workdir / "checkpoints/0/100000"} is incomplete and passed over' in said
+    assert f'{workdir / "checkpoints/0/100000"} is damaged or incomplete and passed over' in said
     assert 'Going on from the checkpoint of step' in said
     assert_same_end(case, workdir)
 

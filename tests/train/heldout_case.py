@@ -16,7 +16,15 @@ from train.mesh import make_mesh
 
 SIZE = 60
 VOCABULARY = Vocabulary(
-    size=SIZE, pad=0, unk=1, cls=2, sep=3, mask=4, ordinary=np.arange(5, SIZE, dtype=np.int32), fingerprint='case'
+    size=SIZE,
+    pad=0,
+    unk=1,
+    cls=2,
+    sep=3,
+    mask=4,
+    ordinary=np.arange(5, SIZE, dtype=np.int32),
+    fingerprint='case',
+    starts_word=np.arange(SIZE) % 3 == 0,
 )
 LENGTH = 18
 MODEL = ModelConfig(
@@ -55,6 +63,7 @@ def split_of(documents: list[list[list[int]]], labels: list[str] | None = None) 
         paragraph_offsets[-1] = len(tokens)
         document_offsets.append(len(tokens))
     return SimpleNamespace(
+        joins=None,
         tokens=np.array(tokens, np.uint16),
         document_offsets=np.array(document_offsets),
         paragraph_offsets=np.array(paragraph_offsets),

@@ -11,9 +11,18 @@ from data.vocabulary import Vocabulary
 from train.masking import Masked, row_keys
 from train.randomness import RANKS, REPLACEMENTS, RULE
 from train.settings import Settings
+from train.units import UNIT_NUMBERS
 
 SENTENCEPIECE = Vocabulary(
-    size=300, pad=0, unk=1, cls=2, sep=3, mask=4, ordinary=np.arange(5, 300), fingerprint='sentencepiece'
+    size=300,
+    pad=0,
+    unk=1,
+    cls=2,
+    sep=3,
+    mask=4,
+    ordinary=np.arange(5, 300),
+    fingerprint='sentencepiece',
+    starts_word=np.arange(300) % 3 == 0,
 )
 # As BERT's WordPiece: specials in the middle of the table, and one more special id at its end.
 WORDPIECE = Vocabulary(
@@ -25,11 +34,14 @@ WORDPIECE = Vocabulary(
     mask=103,
     ordinary=np.concatenate([np.arange(1, 100), np.arange(104, 199)]),
     fingerprint='wordpiece',
+    starts_word=np.arange(200) % 3 == 0,
 )
 VOCABULARIES = {'sentencepiece': SENTENCEPIECE, 'wordpiece': WORDPIECE}
 
 
-def settings(corruption=0.15, prediction=None, rule=(0.8, 0.1, 0.1), duplicates=0, seed=0, noise=0) -> Settings:
+def settings(
+    corruption=0.15, prediction=None, rule=(0.8, 0.1, 0.1), duplicates=0, seed=0, noise=0, unit='token'
+) -> Settings:
     """Settings of a replica as `settings_at` would make them, rates given in decimal."""
     units = [
         round(Fraction(str(rate)) * 100_000) for rate in (corruption, corruption if prediction is None else prediction)
@@ -41,6 +53,7 @@ def settings(corruption=0.15, prediction=None, rule=(0.8, 0.1, 0.1), duplicates=
         prediction=np.int32(units[1]),
         mask_share=np.float32(rule[0]),
         random_share=np.float32(rule[1]),
+        unit=np.int32(UNIT_NUMBERS[unit]),
         duplicates=np.int32(duplicates),
         learning_rate=np.float32(0),
         weight_decay=np.float32(0),

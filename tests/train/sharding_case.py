@@ -19,11 +19,12 @@ from experiments.planning.hlo import parse
 from tests.train.step_case import VOCABULARY, cohort, config, rows
 from train.checkpoints import Checkpoints
 from train.config import RunConfig, Stage
-from train.evaluate import ReplicaProgram, fixed_settings, make_score
+from train.evaluate import make_score
+from train.fixed_masks import fixed_settings
 from train.masking import document_ids, mask_rows
 from train.program import Program
 from train.rates import target_slots
-from train.replicas import over_replicas
+from train.replicas import ReplicaProgram, over_replicas
 from train.settings import Settings
 from train.sharding import placed
 
@@ -109,11 +110,11 @@ def masks(mesh) -> dict[str, np.ndarray]:
 def scores(mesh, params) -> dict[str, np.ndarray]:
     """Of held-out rows whose number the devices do not divide."""
     program = case(mesh)
-    score = ReplicaProgram(make_score(program.cohort.config, VOCABULARY, 16), program.mesh, 10)
+    score = ReplicaProgram(make_score(program.cohort.config, VOCABULARY, 16, {'token'}), program.mesh, 10)
     host = uneven_rows(program, 21)
     settings = Settings(*(np.stack([leaf, leaf]) for leaf in fixed_settings(0.4)))
     params = jax.device_put(params, jax.tree.map(lambda leaf: leaf.sharding, program.abstract_state().params))
-    return named(score((params, settings), (host.tokens_SxBxL[0], host.row_ids_SxB[0]))._asdict(), '')
+    return named(score((params, settings), (host.tokens_SxBxL[0], host.row_ids_SxB[0], None))._asdict(), '')
 
 
 def restore_elsewhere(start, folder: Path) -> None:

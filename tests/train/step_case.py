@@ -11,7 +11,15 @@ from train.program import Program
 
 SIZE = 60
 VOCABULARY = Vocabulary(
-    size=SIZE, pad=0, unk=1, cls=2, sep=3, mask=4, ordinary=np.arange(5, SIZE, dtype=np.int32), fingerprint='case'
+    size=SIZE,
+    pad=0,
+    unk=1,
+    cls=2,
+    sep=3,
+    mask=4,
+    ordinary=np.arange(5, SIZE, dtype=np.int32),
+    fingerprint='case',
+    starts_word=np.arange(SIZE) % 3 == 0,
 )
 
 

@@ -18,7 +18,7 @@ from tests.train.heldout_case import (
     stacked,
     store_of,
 )
-from train.baselines import Counts, baseline_figures, unigram_entropy
+from train.baselines import Counts, baseline_figures, baselines_known, unigram_entropy
 from train.evaluate import HeldOut
 
 ORDINARY = np.asarray(VOCABULARY.ordinary, np.int64)
@@ -150,3 +150,13 @@ def test_figures():
     found = [(each['metric'], each['eval_rate']) for each in baseline_figures(store, config, LENGTH)]
     names = ('unigram_loss', 'left_loss', 'both_loss')
     assert found == [('unigram_entropy', None), *((name, rate) for rate in (0.15, 0.4) for name in names)]
+
+
+def test_some_of_the_figures_are_not_all():
+    """A kill while they are written leaves the first of them, the last line cut short and so not read."""
+    store, config = store_of(random_split(1, 8)), cohort_of(('a', 0, {})).config
+    records = [{'kind': 'figure', **each} for each in baseline_figures(store, config, LENGTH)]
+    assert baselines_known([{'kind': 'run'}, *records], config)
+    assert not any(baselines_known(records[:count], config) for count in range(len(records)))
+    of_an_arm = [{**record, 'arm': 'a'} for record in records]
+    assert not baselines_known(of_an_arm, config)

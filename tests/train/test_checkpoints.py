@@ -1,5 +1,8 @@
+import errno
 import json
 import os
+import random
+import re
 import shutil
 import signal
 import subprocess
@@ -96,6 +99,17 @@ def test_the_newest_are_kept(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ['10', '20']
 
 
+def test_steps_that_a_number_divides_are_kept_for_good(tmp_path):
+    with Checkpoints(tmp_path, 1, keep_every=10) as checkpoints:
+        for step in (5, 10, 13, 20, 25, 27):
+            checkpoints.save(step, make_state(step), {})
+    assert Checkpoints(tmp_path).steps() == [10, 20, 27]
+    with Checkpoints(tmp_path, 1, keep_every=10) as checkpoints:  # another process goes on
+        checkpoints.save(30, make_state(30), {})
+        checkpoints.save(31, make_state(31), {})
+    assert Checkpoints(tmp_path).steps() == [10, 20, 30, 31]
+
+
 def test_a_step_is_saved_once_and_never_behind_a_newer_one(tmp_path):
     with Checkpoints(tmp_path) as checkpoints:
         checkpoints.save(3, make_state(3), {})
@@ -142,15 +156,34 @@ def _file(name, content):
     return damage
 
 
+def _without_file(name):
+    def damage(step):
+        shutil.copytree(step.parent / '5', step)
+        (step / name).unlink()
+
+    return damage
+
+
+def _folder_for(name):
+    def damage(step):
+        _without_file(name)(step)
+        (step / name).mkdir()
+
+    return damage
+
+
 INCOMPLETE = {
-    'empty folder': (_empty, 'state is missing'),
+    'empty folder': (_empty, 'meta is missing'),
     'no meta': (_without('meta'), 'meta is missing'),
     'no state': (_without('state'), 'state is missing'),
-    'truncated arrays': (_truncated, 'state cannot be read'),
-    'lost arrays': (_lost, 'state cannot be read'),
-    'truncated meta': (_file('meta/metadata', b'{"st'), 'meta cannot be read'),
-    'empty manifest': (_file('state/manifest.ocdbt', b''), 'state cannot be read'),
-    'truncated names': (_file('state/_METADATA', b'{'), 'state cannot be read'),
+    'truncated arrays': (_truncated, r'state/ocdbt.process_0/d/\w+ has sha256 \w{64}, not \w{64}\.'),
+    'lost arrays': (_lost, r'state/ocdbt.process_0/d/\w+ is missing\.'),
+    'truncated meta': (_file('meta/metadata', b'{"st'), r'meta/metadata has sha256 \w{64}, not'),
+    'empty manifest': (_file('state/manifest.ocdbt', b''), r'state/manifest.ocdbt has sha256 \w{64}, not'),
+    'a folder in place of a file': (_folder_for('state/_METADATA'), r'state/_METADATA cannot be read \('),
+    'no hashes': (_without_file('hashes.json'), r'hashes.json is missing\.'),
+    'truncated hashes': (_file('hashes.json', b'{'), r'hashes.json cannot be read \('),
+    'hashes of nothing': (_file('hashes.json', b'{}'), r'hashes.json names no file of meta\.'),
 }
 
 
@@ -165,7 +198,8 @@ def test_an_incomplete_newest_step_is_passed_over_and_blocks_no_later_save(tmp_p
         step, state, meta = checkpoints.restore(abstract(make_state()))
         assert (step, meta) == (5, {'step': 5})
         assert_same(state, make_state(5))
-        assert lines[0].startswith(f'Checkpoint {tmp_path / "7"} is incomplete and passed over: {reason}')
+        said = f'Checkpoint {tmp_path / "7"} is damaged or incomplete and passed over: '
+        assert lines[0].startswith(said) and re.match(reason, lines[0].removeprefix(said))
         assert lines[1:] == ['Going on from the checkpoint of step 5.']
         assert '\n' not in lines[0]
         assert files_of(tmp_path) == before  # another process may be reading, or writing
@@ -174,6 +208,34 @@ def test_an_incomplete_newest_step_is_passed_over_and_blocks_no_later_save(tmp_p
     (step, state, _), lines = restore(tmp_path)
     assert (step, lines) == (6, [])
     assert_same(state, make_state(6))
+
+
+@pytest.fixture(scope='module')
+def sound(tmp_path_factory):
+    """Two steps, to be copied."""
+    folder = tmp_path_factory.mktemp('sound')
+    save_steps(folder, 5, 7)
+    return folder
+
+
+def test_one_bit_that_flips_in_any_file_is_seen_and_the_file_named(sound, tmp_path):
+    """Orbax and tensorstore alone take a flip in an array's file for its numbers, and in the meta for its words."""
+    folder = shutil.copytree(sound, tmp_path / 'flipped')
+    draw = random.Random(0)
+    files = [path for item in ('state', 'meta') for path in sorted((folder / '7' / item).rglob('*')) if path.is_file()]
+    assert len(files) >= 8
+    like = abstract(make_state())
+    for path in files:
+        content = path.read_bytes()
+        damaged = bytearray(content)
+        damaged[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+        path.write_bytes(damaged)
+        lines = []
+        step, state, meta = Checkpoints(folder, log=lines.append).restore(like)
+        assert (step, meta) == (5, {'step': 5}) and (np.asarray(state['step']) == 5).all()
+        assert f'{path.relative_to(folder / "7")} has sha256' in lines[0]
+        path.write_bytes(content)
+    assert Checkpoints(folder).restore(like)[0] == 7
 
 
 def test_several_incomplete_steps_and_an_earlier_one_aside(tmp_path):
@@ -194,7 +256,7 @@ def test_no_complete_step_at_all(tmp_path):
     lines = []
     with Checkpoints(tmp_path, 2, lines.append) as checkpoints:
         assert checkpoints.restore(abstract(make_state())) is None
-        assert lines[-1] == f'No checkpoint in {tmp_path} is complete: starting anew.'
+        assert lines[-1] == f'No checkpoint in {tmp_path} is whole: starting anew.'
         checkpoints.save(1, make_state(1), {})
     assert restore(tmp_path)[0][0] == 1
 
@@ -321,8 +383,9 @@ def test_the_optimizer_state_is_restored(tmp_path):
 def test_a_failed_save_is_raised_and_blocks_no_later_one(tmp_path):
     process = python(
         """
-        import resource, sys
+        import os, resource, sys
         import jax, jax.numpy as jnp
+        from data.errors import UserError
         from train.checkpoints import Checkpoints
 
         state = {'w': jax.random.normal(jax.random.key(0), (4, 64, 64))}
@@ -335,8 +398,9 @@ def test_a_failed_save_is_raised_and_blocks_no_later_one(tmp_path):
                 checkpoints.save(2, state, {})
                 checkpoints.wait()
                 print('no error')
-            except (OSError, ValueError) as error:
-                print('File too large' in str(error))
+            except UserError as error:
+                print(error)
+            print(sorted(os.listdir(sys.argv[1])))
             resource.setrlimit(resource.RLIMIT_FSIZE, limit)
             print(Checkpoints(sys.argv[1]).restore(jax.eval_shape(lambda: state))[0])
             checkpoints.save(2, state, {})
@@ -345,7 +409,56 @@ def test_a_failed_save_is_raised_and_blocks_no_later_one(tmp_path):
         tmp_path,
     )
     out, err = process.communicate(timeout=120)
-    assert (process.returncode, out) == (0, 'True\n1\n2\n'), err
+    said = (
+        f'{tmp_path}: the checkpoint of step 2 could not be written (File too large); the checkpoint of step 1 is whole'
+    )
+    mend = 'make room, then give the same command again'
+    assert (process.returncode, out) == (0, f"{said}: {mend}\n['1']\n1\n2\n"), err
+    assert err == ''
+
+
+def _no_space(*_, **__):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), 'somewhere')
+
+
+@pytest.mark.parametrize(
+    'place',
+    [
+        'orbax.checkpoint.CheckpointManager.save',  # before it returns
+        'orbax.checkpoint._src.checkpointers.async_checkpointer._on_commit_callback',  # the renaming, in Orbax's thread
+        'train.checkpoints.write_hashes',  # ours, in Orbax's thread
+    ],
+)
+@pytest.mark.parametrize('noticed', ['at the next save', 'at the next step', 'at the end'])
+def test_a_full_disk_is_one_line_wherever_it_shows(tmp_path, monkeypatch, place, noticed):
+    save_steps(tmp_path, 1)
+    with Checkpoints(tmp_path) as checkpoints:
+        checkpoints.save(2, make_state(2), {})
+        checkpoints.wait()
+        with pytest.raises(UserError) as refusal, monkeypatch.context() as patch:
+            patch.setattr(place, _no_space)
+            checkpoints.save(3, make_state(3), {})
+            if noticed == 'at the next save':
+                checkpoints.save(4, make_state(4), {})
+            while noticed == 'at the next step':
+                checkpoints.check()
+            checkpoints.close()
+        assert str(refusal.value) == (
+            f'{tmp_path}: the checkpoint of step 3 could not be written (No space left on device); the checkpoint of '
+            'step 2 is whole: make room, then give the same command again'
+        )
+        assert sorted(path.name for path in tmp_path.iterdir()) == ['1', '2']
+        checkpoints.save(3, make_state(3), {})
+    assert restore(tmp_path)[0][0] == 3
+
+
+def test_another_error_in_a_save_is_not_taken_for_a_full_disk(tmp_path, monkeypatch):
+    def broken(*_):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr('train.checkpoints.write_hashes', broken)
+    with pytest.raises(OSError, match='Input/output error'), Checkpoints(tmp_path) as checkpoints:
+        checkpoints.save(1, make_state(), {})
 
 
 def test_another_mesh_restores_the_same_bits(tmp_path):
@@ -422,7 +535,7 @@ def test_a_process_that_exits_right_after_closing_leaves_a_complete_step_and_say
     process = python(SAVER, tmp_path, 2)
     out, err = process.communicate(timeout=120)
     assert (process.returncode, err) == (0, '')
-    assert out.splitlines()[0].startswith(f'Checkpoint {tmp_path / "2"} is incomplete')
+    assert out.splitlines()[0].startswith(f'Checkpoint {tmp_path / "2"} is damaged or incomplete')
     assert out.splitlines()[1:] == ['Going on from the checkpoint of step 1.', 'from 1']
 
 

@@ -20,8 +20,11 @@ from tests.train.heldout_case import (
     stacked,
     store_of,
 )
-from train.evaluate import HeldOut, fixed_settings, heldout_rows, slots_for, spread, whole_batches
+from train.evaluate import HeldOut
+from train.fixed_masks import fixed_settings, slots_for
+from train.heldout_rows import heldout_rows, spread
 from train.masking import document_ids, mask_rows
+from train.replicas import whole_batches
 
 STORE = store_of(random_split(1, documents=8))
 ROWS = len(heldout_rows(STORE.heldout, VOCABULARY, LENGTH, 0)[0])
@@ -167,7 +170,7 @@ def test_common_rates_have_the_same_masks_for_all_and_the_own_rate_is_the_arms()
 
 ON_FOUR_DEVICES = """
 import jax, numpy as np
-from train.evaluate import ReplicaProgram
+from train.replicas import ReplicaProgram
 from train.mesh import make_mesh
 from train.sharding import placed
 

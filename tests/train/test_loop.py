@@ -2,6 +2,8 @@
 
 import contextlib
 import dataclasses
+import sys
+import time
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +18,7 @@ from tests.train.heldout_case import LetterTokenizer, random_split
 from tests.train.step_case import cohort, config, rows
 from train import chips, loop
 from train.checkpoints import Checkpoints
+from train.cohort import CONTROL
 from train.config import RunConfig, Stage
 from train.cost import step_flops
 from train.metrics import Metrics, read
@@ -62,17 +65,19 @@ def compiled():
     return program, [program.compile_step(stage) for stage in range(2)], program.init()
 
 
-def run(tmp_path, program, profile=(0, 0)):
+def run(tmp_path, program, clock=time.monotonic, log=lambda _: None, **settings):
     """Trains one replica from its first step to its last."""
-    group = cohort({'a': dataclasses.replace(CONFIG, run=RunConfig(profile=profile))})
+    run_config = RunConfig(**{'keep_checkpoints': 1, **settings})
+    group = cohort({'a': dataclasses.replace(CONFIG, run=run_config)})
     program.program = dataclasses.replace(program.program, cohort=group)
     with (
         Preemption() as preemption,
         Metrics(tmp_path) as writer,
-        Checkpoints(tmp_path / 'checkpoints', 1) as checkpoints,
+        Checkpoints(tmp_path / 'checkpoints', run_config.keep_checkpoints, print, run_config.keep_every) as checkpoints,
     ):
         meta = {'replicas': [['a', 0]], 'tokenizer': 'case'}
-        loop.train(program, STORE, checkpoints, writer, preemption, meta, lambda *_: None, tmp_path, log=lambda _: None)
+        rest = {'workdir': tmp_path, 'log': log, 'clock': clock}
+        loop.train(program, STORE, checkpoints, writer, preemption, meta, lambda *_: None, **rest)
 
 
 def test_every_stage_is_compiled_before_the_first_step(tmp_path, compiled):
@@ -158,6 +163,36 @@ def test_a_trace_ends_with_the_run(tmp_path, compiled):
     assert list((tmp_path / 'profile').rglob('*.xplane.pb'))
 
 
+@pytest.mark.parametrize(
+    ('settings', 'saved', 'kept'),
+    [
+        ({'checkpoint_seconds': 1e6}, [4, 7], [7]),  # the ends of stages
+        ({'checkpoint_seconds': 20}, [2, 4, 6, 7], [7]),
+        ({'checkpoint_seconds': 30}, [3, 4, 7], [7]),  # counted from the save before, at step 4
+        ({'checkpoint_seconds': 30, 'keep_checkpoints': 2}, [3, 4, 7], [4, 7]),
+        ({'checkpoint_seconds': 1e6, 'keep_every': 3}, [3, 4, 6, 7], [3, 6, 7]),
+        ({'checkpoint_seconds': 20, 'keep_every': 3}, [2, 3, 4, 6, 7], [3, 6, 7]),
+        ({'checkpoint_seconds': 0}, [1, 2, 3, 4, 5, 6, 7], [7]),
+    ],
+)
+def test_saves_go_by_steps_and_by_the_clock(tmp_path, compiled, monkeypatch, settings, saved, kept):
+    """A step takes ten seconds here."""
+    found, save = [], Checkpoints.save
+    monkeypatch.setattr(Checkpoints, 'save', lambda *a: (found.append(a[1]), save(*a))[1])
+    program = Watched(*compiled)
+    run(tmp_path, program, clock=lambda: 10.0 * sum(kind == 'step' for kind, _ in program.events), **settings)
+    assert found == saved
+    assert Checkpoints(tmp_path / 'checkpoints').steps() == kept
+
+
+@pytest.mark.parametrize(
+    'wrong', [{'keep_every': -1}, {'keep_checkpoints': 0}, {'checkpoint_seconds': -1.0}, {'on_nan': 'go on'}]
+)
+def test_saves_and_failures_are_asked_for_in_known_words(wrong):
+    with pytest.raises(ValueError, match=f'run.{next(iter(wrong))}'):
+        RunConfig(**wrong)
+
+
 @pytest.mark.parametrize('steps', [(5, 4), (-1, 4)])
 def test_steps_to_trace_are_in_order(steps):
     with pytest.raises(ValueError, match='run.profile'):
@@ -180,8 +215,53 @@ def test_utilisation_is_the_share_of_the_peak_that_the_model_needs(tmp_path, pea
         if peak is None:
             assert record['mfu'] is None
         else:
+            # Tokens of both replicas together, as the utilisation is of both.
             per_token = (step_flops(a, 0) + step_flops(b, 0)) / (2 * 8 * 24)
-            assert record['mfu'] == pytest.approx(per_token * record['tokens_per_second'] / peak)
+            assert record['mfu'] == pytest.approx(per_token * record['cohort_tokens_per_second'] / peak)
+
+
+def test_a_record_says_how_many_steps_it_averages(tmp_path):
+    """Taken up after step 3, its first window is cut short by the line at step 4."""
+    each = dataclasses.replace(config(steps=6), run=RunConfig(log_every=2))
+    one, half = np.ones(1, np.float32), np.full(1, 0.5, np.float32)
+    with Metrics(tmp_path) as writer:
+        records = StepRecords(cohort({'a': each}), writer, lambda _: None)
+        for step in range(3, 6):
+            records.add(step, StepMetrics(one * (step + 1), one, half, one, np.ones(1, bool)), rows((0,), step))
+        records.flush()
+    found = [(record['step'], record['steps'], record['loss'], record['accuracy']) for record in read(tmp_path)]
+    assert found == [(4, 1, 4.0, 50.0), (6, 2, 5.5, 50.0)]
+
+
+def test_a_line_of_progress(tmp_path, monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(time, 'monotonic', lambda: clock[0])
+    a, b = (dataclasses.replace(CONFIG, masking=config(rate=rate).masking) for rate in (0.15, 0.4))
+    with Metrics(tmp_path) as writer:
+        records = StepRecords(cohort({'a': a, f'a{CONTROL}': a, 'b': b}), writer, lambda _: None)
+        three = np.ones(3, np.float32)
+        for step, loss in enumerate((4.0, 2.0)):
+            losses = np.array([loss, 9, np.nan], np.float32)
+            host = SimpleNamespace(tokens_SxBxL=np.zeros((1, 4, 12)))
+            records.add(step, StepMetrics(losses, three, three, three, np.ones(3, bool)), host)
+        records.flush()
+        clock[0] = 2.0
+        line = records.line(2)
+    # 3 replicas have read 2 x 4 x 12 tokens in 2 s, and have 2 x 4 x 12 + 3 x 2 x 24 to go: 5 s.
+    assert line == (
+        'cohort 0: step 2 of 7; training loss, each arm at its own rate: a 3.000, b not finite; 144 tokens/s; '
+        'about a minute left'
+    )
+    assert records.line(7).endswith('tokens/s')
+
+
+@pytest.mark.parametrize('terminal', [False, True])
+def test_without_a_terminal_each_checkpoint_has_a_line(tmp_path, compiled, monkeypatch, terminal):
+    lines = []
+    monkeypatch.setattr(sys.stderr, 'isatty', lambda: terminal)
+    run(tmp_path, Watched(*compiled), log=lines.append)
+    steps = [line.split(';')[0] for line in lines if 'tokens/s' in line]
+    assert steps == ([] if terminal else ['cohort 0: step 4 of 7', 'cohort 0: step 7 of 7'])
 
 
 def test_a_cpu_has_no_known_peak():

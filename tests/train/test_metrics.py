@@ -1,3 +1,4 @@
+import errno
 import json
 import struct
 import subprocess
@@ -252,3 +253,19 @@ def test_tensorboard_shows_each_replica_and_a_restart_hides_what_was_dropped(tmp
         metrics.truncate_after({('b', 1): 60})
         metrics.write(train('b', 1, 70))
     assert scalars(tmp_path / 'tensorboard' / 'b-1')[1] == [61]
+
+
+def test_a_full_disk_names_the_file_and_is_said_once(tmp_path, monkeypatch):
+    """TensorBoard's too: with tensorboardX's own writer the process would hang."""
+    with pytest.raises(OSError) as error, Metrics(tmp_path) as metrics:
+        metrics._file.close()
+        metrics._file = open('/dev/full', 'ab', buffering=0)  # noqa: SIM115
+        metrics.write(train('a', 0, 1))
+    assert (error.value.errno, error.value.filename) == (errno.ENOSPC, str(tmp_path / 'metrics.jsonl'))
+
+    monkeypatch.setattr('tensorboardX.record_writer.open_file', lambda path: open('/dev/full', 'wb'))  # noqa: SIM115
+    with pytest.raises(OSError) as error, Metrics(tmp_path, tensorboard=True) as metrics:
+        for step in range(1000):
+            metrics.write(train('a', 0, step))
+    assert (error.value.errno, error.value.filename) == (errno.ENOSPC, str(tmp_path / 'tensorboard' / 'a-0'))
+    assert len(read(tmp_path)) < 1000

@@ -16,9 +16,9 @@ from tests.train.heldout_case import (
     stacked,
     store_of,
 )
-from train.evaluate import ReplicaProgram
-from train.paragraphs import as_rows, chosen_paragraphs
+from train.heldout_rows import as_rows, chosen_paragraphs
 from train.probe import accuracy, majority, make_features, probe_figures, split_documents
+from train.replicas import ReplicaProgram
 
 
 def probed(split, params_R, arms=(('a', 0, {}),), wanted=200):

@@ -20,7 +20,9 @@ def config(**masking):
 
 
 def test_every_field():
-    run = config(corruption_rate=0.3, rate_points=((1.0, 0.15),), rule=(0.7, 0.2, 0.1), duplicates=10, noise=3)
+    run = config(
+        corruption_rate=0.3, rate_points=((1.0, 0.15),), rule=(0.7, 0.2, 0.1), duplicates=10, noise=3, unit='span'
+    )
     got = settings_at(run, 5, 20)._asdict()
     want = {
         'seed': (5, 'uint32'),
@@ -29,6 +31,7 @@ def test_every_field():
         'prediction': (22_500, 'int32'),
         'mask_share': (0.7, 'float32'),
         'random_share': (0.2, 'float32'),
+        'unit': (2, 'int32'),
         'duplicates': (10, 'int32'),
         'learning_rate': (learning_rate(run, 20), 'float32'),
         'weight_decay': (0.02, 'float32'),

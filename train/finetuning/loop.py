@@ -19,6 +19,7 @@ from train.finetuning.program import Program
 from train.finetuning.records import StepRecords
 from train.loop import Stopped
 from train.preemption import Preemption
+from train.save_times import SaveTimes
 
 Selection = Callable[[Any, Any], np.ndarray]
 """(params, frozen) -> each replica's score on what early stopping and grids choose by, [R]; NaN where there is none."""
@@ -32,7 +33,7 @@ class Trained:
     """[R, ...]: those of the best epoch under early stopping, else the last."""
     frozen: Any
     failed: dict[int, int]
-    """Replica -> the step at which its loss or gradients were not finite, which it was left at."""
+    """Replica -> the update, counted from 1, whose loss or gradients were not finite: it was left as it was before."""
     epochs_R: np.ndarray
     """The epoch whose weights these are, from 1."""
 
@@ -78,7 +79,7 @@ def fine_tune(
         log(f'{name}: goes on from step {step} of {total}')
     del state
     choose = jax.jit(_choose, donate_argnums=1)
-    saved_at = time.monotonic()
+    times = SaveTimes(config.run, time.monotonic())
 
     def save() -> None:
         records.flush()
@@ -103,9 +104,9 @@ def fine_tune(
                 tree['best'] = choose(better_R, tree['best'], tree['state'].params)
             asked = preemption is not None and preemption.requested
             ended = step == total or not course.running_R.any()
-            if checkpoints and (asked or ended or time.monotonic() - saved_at >= config.run.checkpoint_seconds):
+            if checkpoints and (asked or ended or times.due(step, time.monotonic())):
                 save()
-                saved_at = time.monotonic()
+                times.saved(time.monotonic())
             if asked:
                 if checkpoints:
                     checkpoints.wait()

@@ -24,7 +24,7 @@ class StepRecords:
         """`names`: what identifies each replica in its records, [R]."""
         self._program, self._names, self._write, self._log = program, names, write, log
         self.failed: dict[int, int] = {}
-        """Replica -> the first step whose loss or gradients were not finite."""
+        """Replica -> the first update, counted from 1, whose loss or gradients were not finite."""
         self._pending: tuple[int, int, Metrics] | None = None
         self._restart_window()
 
@@ -45,9 +45,9 @@ class StepRecords:
         metrics = jax.device_get(metrics)
         for replica in np.flatnonzero(~metrics.alive):
             if int(replica) not in self.failed:
-                self.failed[int(replica)] = step
+                self.failed[int(replica)] = step + 1
                 words = ', '.join(f'{field} {value}' for field, value in self._names[replica].items() if value != '')
-                self._log(f'{words}: not finite at step {step}; kept as it was before')
+                self._log(f'{words}: not finite at step {step + 1}; kept as it was before')
         self._sums += np.stack([metrics.loss, metrics.weight])
         done, every = step + 1, self._program.config.run.log_every
         if done % every and done != steps:

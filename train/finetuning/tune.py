@@ -18,6 +18,7 @@ from train.finetuning.network import Network
 from train.finetuning.program import Program, Replica
 from train.finetuning.records import StepRecords
 from train.finetuning.task_data import Predictions, TaskData
+from train.loop import Stopped
 from train.preemption import Preemption
 
 
@@ -35,7 +36,7 @@ class Result:
     epoch: int
     """The epoch whose weights count, from 1."""
     failed_at: int | None
-    """The step at which it was not finite, after which it was left as it was."""
+    """The update, counted from 1, at which it was not finite: it was left as it was before."""
     selection: float | None
     """The score that choices go by, in percent; None where nothing is chosen, or the replica failed."""
     threshold: float | None
@@ -98,7 +99,7 @@ def tune(
       finished: called with each program's name and the program once it is trained and scored.
 
     Raises:
-      Stopped: preemption asked for it.
+      Stopped: preemption asked for it, in a step or before a program.
       UserError: the checkpoints are of something else.
     """
     results: list[Result] = []
@@ -106,6 +107,8 @@ def tune(
         if done and name in done:
             results += done[name]
             continue
+        if preemption is not None and preemption.requested:
+            raise Stopped(f'stopped before {data.task.name}. The same command goes on from here.')
         shown = f'{data.task.name}, program {name}' if len(programs) > 1 else data.task.name
         trained = _train(program, data, folder and folder / name, preemption, write, shown, log)
         program_results = _evaluate(program, data, trained)
@@ -172,7 +175,8 @@ def _train(
     about = dict(preemption=preemption, meta=meta, name=name, log=log)
     if folder is None:
         return fine_tune(program, data.features('train'), selection, records, checkpoints=None, **about)
-    with Checkpoints(folder, program.config.run.keep_checkpoints, log=log) as checkpoints:
+    run = program.config.run
+    with Checkpoints(folder, run.keep_checkpoints, log=log, keep_every=run.keep_every) as checkpoints:
         return fine_tune(program, data.features('train'), selection, records, checkpoints=checkpoints, **about)
 
 

@@ -1,13 +1,30 @@
-"""Held-out paragraphs as rows of their own: [CLS], the paragraph's first L - 2 tokens, [SEP], padding."""
+"""Held-out text as rows: cut as training text is, or paragraphs as rows of their own."""
 
 import numpy as np
 
+from data.rows import Rows
 from data.store import Split
 from data.vocabulary import Vocabulary
-from train.evaluate import spread
 
 SHORTEST = 8
 """Tokens below which a paragraph is a heading or a signature, and is left out."""
+
+
+def spread(total: int, wanted: int) -> np.ndarray:
+    """Numbers of `wanted` of `total` items (0: of all), spread evenly over them: int64 [min(total, wanted)]."""
+    wanted = min(wanted, total) or total
+    return np.arange(wanted, dtype=np.int64) * total // max(wanted, 1)
+
+
+def heldout_rows(split: Split, vocabulary: Vocabulary, length: int, wanted: int) -> tuple[np.ndarray, np.ndarray]:
+    """Held-out rows, the last one padded so that no token is lost, and their numbers.
+
+    Returns:
+      tokens_NxL int32 and row_ids_N int32, N at most `wanted` (0: all), spread evenly over the text.
+    """
+    rows = Rows(split, length, vocabulary, keep_partial=True)
+    row_ids_N = spread(len(rows), wanted)
+    return rows.gather(row_ids_N), row_ids_N.astype(np.int32)
 
 
 def chosen_paragraphs(split: Split, documents: np.ndarray, wanted: int) -> tuple[list[np.ndarray], np.ndarray]:
