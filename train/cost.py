@@ -10,8 +10,9 @@ def cost_figures(replica: Replica) -> list[dict]:
     """'flops' (forward and backward), 'tokens' (input tokens, each copy counted) and 'targets' of a whole run.
 
     Where every token is scored, targets are tokens. Elsewhere they are those of rows of one document: a row loses a
-    maskable token for each [SEP] within it. Copies score no more than they corrupt: at 5% corrupted, rounded down to 3
-    of 62 tokens, 8 copies score 24, one less than 40% of 62.
+    maskable token for each [SEP] within it, and rows of whole sentences are counted as if they were full. Copies score
+    no more than they corrupt: at 5% corrupted, rounded down to 3 of 62 tokens, 8 copies score 24, one less than 40% of
+    62.
     """
     config = replica.config
     masking = config.masking
