@@ -64,7 +64,10 @@ MOMENTS = {
 }
 
 
-@pytest.mark.parametrize('moment', MOMENTS)
+QUICK = ('a step', 'a save')
+
+
+@pytest.mark.parametrize('moment', [m if m in QUICK else pytest.param(m, marks=pytest.mark.slow) for m in MOMENTS])
 def test_asked_to_stop_it_saves_exits_with_0_and_goes_on(command, undisturbed, moment):
     target, when, reached = MOMENTS[moment]
     workdir = command.folder / f'stopped-in-{moment.replace(" ", "-")}'
@@ -122,7 +125,7 @@ def test_asked_to_stop_while_replicas_are_fine_tuned_and_scored(command):
     said = command.ablate(*words)
     assert said.code == 0 and 'compiled' not in said.out and scored() == ['one', 'two']
     figures = [r for r in read(workdir) if r['kind'] == 'figure' and r['metric'] == 'accuracy']
-    found = sorted((r['task'], r['arm']) for r in figures if r['seed'] is not None)
+    found = sorted((r['task'], r['arm']) for r in figures if r['task'] and r['seed'] is not None)
     assert found == [(task, arm) for task in ('one', 'two') for arm in ('15%', '40%', 'random initialisation')]
 
 
@@ -136,7 +139,9 @@ FULL = {
 }
 
 
-@pytest.mark.parametrize('where', FULL)
+@pytest.mark.parametrize(
+    'where', [pytest.param(where, marks=[] if 'Orbax' in where else pytest.mark.slow) for where in FULL]
+)
 def test_a_full_disk_in_a_save_is_one_line_and_the_same_command_goes_on(command, undisturbed, where):
     workdir = command.folder / f'full-{len(where)}'
 
