@@ -97,7 +97,7 @@ class Downstream:
         encoders = cohort_encoders(cohort, params_R, self._baseline)
         for title in missing:
             began, loaded = time.monotonic(), self._loaded[title]
-            prefix, folder = f'{cohort.name} ', self._path / 'checkpoints' / _folder(cohort, title)
+            prefix, folder = f'{cohort.name}/{title}/', self._path / 'checkpoints' / _folder(cohort, title)
             done = {
                 name.removeprefix(prefix): results
                 for name, results in from_records(shared_records(self._path)).items()

@@ -57,7 +57,7 @@ def test_flags(refused, words, said):
         ('--optimizer.micro-batches 3', 'batch_size 4 is not a multiple of optimizer.micro_batches 3'),
         ('--run.mesh 8 1 4 1', 'run.mesh (8, 1, 4, 1) needs 32 devices; there are'),
         ('--run.mesh 0 1 1 1', 'run.mesh is (0, 1, 1, 1): use 1 or more for each axis, or -1'),
-        ('--run.devices -1', 'run.devices 0 or more'),
+        ('--run.devices -1', 'run.devices and run.keep_every 0 or more'),
         ('--model.init_stddev nan', 'model.init_stddev is nan: use a number above 0'),
         ('--run.checkpoint_seconds inf', 'run.checkpoint_seconds is inf: use 0 or more'),
         ('--model.norm_epsilon -1', 'model.norm_epsilon is -1.0: use a number above 0'),

@@ -89,7 +89,7 @@ def test_a_damaged_shard_is_named_by_its_hash_before_anything_is_trained(refused
     shard.write_bytes(content)
     assert refused(command, *NEW) == (
         f'store/train.tokens-00000.bin is damaged: its sha256 is {hashlib.sha256(content).hexdigest()}, not '
-        f'{stated["sha256"]}; copy it again, or prepare the store again with --overwrite'
+        f'{stated["sha256"]}; copy it again, or prepare the store again with experiments.prepare --overwrite'
     )
 
 
