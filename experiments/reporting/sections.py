@@ -2,6 +2,7 @@
 
 from experiments.known_metrics import known
 from experiments.reporting import comparisons
+from experiments.reporting.compute import compute_section
 from experiments.reporting.controls import controls_section
 from experiments.reporting.costs import cost_section
 from experiments.reporting.differences import difference_section, outcome_section, pairs_section, secondary_section
@@ -39,6 +40,7 @@ def all_sections(results: Results) -> list[Section]:
         secondary_section,
         published_section,
         curve_section,
+        compute_section,
         grid_section,
         setup_section,
         config_section,
@@ -73,7 +75,10 @@ def measures_section(results: Results) -> Section | None:
     rows = []
     for arm, name in enumerate(arm_names(results)):
         n = max(column[arm].n for column in columns_MxA)
-        cells = [spoken(column[arm], known(m.metric), n) for column, m in zip(columns_MxA, measures, strict=True)]
+        cells = [
+            '' if results.lacks(results.arms[arm], m.metric) else spoken(column[arm], known(m.metric), n)
+            for column, m in zip(columns_MxA, measures, strict=True)
+        ]
         rows.append([name, str(n), *cells])
     with_reference = any(value is not None for value in lines)
     metrics = {measure.metric for measure in measures}

@@ -40,6 +40,12 @@ def build(name: str, config: ModelConfig, seed: int = 0) -> torch.nn.Module:
             transformers.RoFormerConfig, transformers.RoFormerForMaskedLM,
             dict(embedding_size=config.width, rotary_value=False),
         ),
+        'electra_generator': (
+            transformers.ElectraConfig, transformers.ElectraForMaskedLM, dict(embedding_size=config.table_width),
+        ),
+        'electra_discriminator': (
+            transformers.ElectraConfig, transformers.ElectraForPreTraining, dict(embedding_size=config.table_width),
+        ),
     }  # fmt: skip
     config_of, model_of, more = kinds[name]
     model = model_of(config_of(**fields, **more)).eval()
@@ -71,6 +77,8 @@ def run(name: str, model: torch.nn.Module, inputs: Inputs) -> dict:
     """As `parity_case.outputs`, computed in the model's precision; the gradients by name."""
     tokens, types, valid, positions, labels = (torch.from_numpy(a).long() for a in inputs)
     labels_BxL = torch.full_like(tokens, -100).scatter_(1, positions, labels)
+    if name == 'electra_discriminator':
+        labels_BxL = (tokens % 2 == 0).long()  # as electra_case.detected; padding has no loss there
     more = {}
     if name == 'prelayernorm':
         more['position_ids'] = torch.arange(tokens.shape[1])[None].expand_as(tokens)
@@ -80,9 +88,10 @@ def run(name: str, model: torch.nn.Module, inputs: Inputs) -> dict:
     out.loss.backward()
     hidden = model.base_model(**given).last_hidden_state
     real = valid[..., None] > 0
+    logits = out.logits if out.logits.ndim == 3 else out.logits[..., None]
     return {
         'hidden': torch.where(real, hidden, 0).detach().float().numpy(),
-        'logits': torch.where(real, out.logits, 0).detach().float().numpy(),
+        'logits': torch.where(real, logits, 0).reshape(out.logits.shape).detach().float().numpy(),
         'loss': out.loss.detach().float().numpy(),
         'gradients': tensors(name, model, gradients=True),
     }
