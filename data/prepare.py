@@ -81,7 +81,21 @@ def store_for(config: DataConfig, log: Callable[[str], None] = print) -> TokenSt
       UserError: as `prepare`; also when the store was made with other options.
     """
     with flags_below('data', DataConfig):
-        return prepare(config, config.store or default_folder(config), log=log).cut(config.max_train_tokens)
+        return prepare(config, store_folder(config), log=log).cut(config.max_train_tokens)
+
+
+def open_prepared(config: DataConfig) -> TokenStore:
+    """The same store, where another process has made and checked it.
+
+    Raises:
+      UserError: it is not there, or cannot be read.
+    """
+    return open_store(store_folder(config)).cut(config.max_train_tokens)
+
+
+def store_folder(config: DataConfig) -> Path:
+    """Where the store of a run lies."""
+    return Path(config.store or default_folder(config))
 
 
 def default_folder(config: DataConfig) -> Path:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from experiments import cli
 from experiments.config_file import RunFlags, default_workdir, read_command
 from experiments.devices import prepare
+from experiments.processes import join
 from experiments.tuning import SEED, Grid
 
 
@@ -37,6 +38,7 @@ def main(args: list[str]) -> None:
             )
         grid.crossed({arm.name: ablation.config(arm.name) for arm in ablation.arms})  # refuses what cannot be
     prepare(flags.config.run, replicas=len(ablation.arms) * len(seeds))
+    join()
     from experiments import study  # JAX starts here, after its devices are known
 
     workdir = flags.workdir or default_workdir(ablation.name, flags.scale)

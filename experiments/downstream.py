@@ -13,6 +13,8 @@ from data.errors import UserError, flags_below
 from data.tasks.config import TaskConfig
 from data.tasks.registry import load_task
 from data.tokenizer import Tokenizer
+from experiments.shared import shared_records
+from train import hosts
 from train.cohort import Cohort
 from train.config import Config, EvaluationConfig, TaskEvaluation
 from train.downstream import cohort_encoders, reference_figures, task_figures
@@ -46,7 +48,7 @@ class Downstream:
           UserError: evaluation.data_dir holds nothing that is asked for.
         """
         self._path, self._config, self._tokenizer, self._baseline, self._log = path, config, tokenizer, baseline, log
-        absent = left_out(config.evaluation)
+        absent = hosts.from_first(lambda: left_out(config.evaluation))
         for title, reason in absent.items():
             log(f'task {title} is left out: {reason}')
         self._wanted = [each for each in config.evaluation.tasks if each.title not in absent]
@@ -54,7 +56,7 @@ class Downstream:
 
     def missing(self, cohort: Cohort) -> list[str]:
         """The tasks on which a cohort is still to be evaluated; none where all of it failed."""
-        records = read(self._path)
+        records = shared_records(self._path)
         failed = {record['cohort'] for record in records if record.get('failure')}
         if cohort.name in failed:
             return []
@@ -67,11 +69,12 @@ class Downstream:
         Raises:
           UserError: a task cannot be read, is not what was evaluated here before, or does not fit the devices.
         """
-        held = {record['task']: record for record in read(self._path) if record['kind'] == 'task'}
+        held = {record['task']: record for record in shared_records(self._path) if record['kind'] == 'task'}
         for title in self.missing(cohort):
             if title not in self._loaded:
                 (evaluation,) = (each for each in self._wanted if each.title == title)
-                self._loaded[title] = self._load(evaluation)
+                with hosts.together(UserError(f'another host cannot read task {title}: give all of them its files')):
+                    self._loaded[title] = self._load(evaluation)
             loaded = self._loaded[title]
             if held.get(title, {}).get('data') not in (None, loaded.data.task.fingerprint):
                 raise UserError(
@@ -97,7 +100,7 @@ class Downstream:
             prefix, folder = f'{cohort.name} ', self._path / 'checkpoints' / _folder(cohort, title)
             done = {
                 name.removeprefix(prefix): results
-                for name, results in from_records(read(self._path)).items()
+                for name, results in from_records(shared_records(self._path)).items()
                 if name.startswith(prefix)
             }
 
@@ -110,8 +113,10 @@ class Downstream:
             )  # fmt: skip
             sound = [result for result in results if (result.arm, result.seed) not in failed]
             figures = task_figures(sound, title, len(self._config.stages) - 1, cohort.config.steps)
-            writer.write(*self._about(loaded), *figures, {'kind': 'evaluated', 'cohort': cohort.name, 'task': title})
-            shutil.rmtree(folder, ignore_errors=True)
+            if hosts.is_first():
+                done_now = {'kind': 'evaluated', 'cohort': cohort.name, 'task': title}
+                writer.write(*self._about(loaded), *figures, done_now)
+                shutil.rmtree(folder, ignore_errors=True)
             self._log(f'cohort {cohort.name}: {title} in {time.monotonic() - began:.0f} s')
 
     def _load(self, evaluation: TaskEvaluation) -> Loaded:

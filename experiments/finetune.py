@@ -13,6 +13,7 @@ from data.errors import UserError
 from data.tasks.config import TaskConfig
 from experiments import cli
 from experiments.devices import prepare
+from experiments.processes import alone
 from train.finetuning.config import FinetuneConfig
 from train.finetuning.grids import points, structure
 
@@ -42,6 +43,7 @@ def main(args: list[str]) -> None:
         raise UserError('--workdir is missing: name a folder for the results')
     grid = points(flags.config, flags.grid, cli.given_flags(args))
     prepare(flags.config.run, replicas=max(Counter(map(structure, grid)).values()) * flags.config.seeds)
+    alone('finetune')
     from experiments.finetuning import run  # JAX starts here, after its devices are known
 
     run.run_and_print(flags, grid)

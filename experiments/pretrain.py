@@ -7,6 +7,7 @@ from experiments import cli
 from experiments.ablation import Ablation
 from experiments.config_file import RunFlags, default_workdir, read_command
 from experiments.devices import prepare
+from experiments.processes import join
 from experiments.tuning import SEED
 
 
@@ -35,6 +36,7 @@ def main(args: list[str]) -> None:
         raise cli.UserError(f'--seed {flags.seed}: use a number from 0 to {SEED - 1}')
     workdir = flags.workdir or default_workdir(f'{ablation.name}-{ablation.baseline}-{flags.seed}', flags.scale)
     prepare(flags.config.run, replicas=1)
+    join()
     from experiments import study  # JAX starts here, after its devices are known
 
     study.run_and_print(ablation, flags.scale, workdir, range(flags.seed, flags.seed + 1))

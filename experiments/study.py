@@ -1,5 +1,6 @@
 """Runs an ablation in a workdir: plan, train, evaluate, report. The same call again goes on where it stopped."""
 
+import contextlib
 import dataclasses
 import platform
 import shlex
@@ -10,9 +11,7 @@ from pathlib import Path
 import jax
 from tqdm import tqdm
 
-from data.collocation_store import with_collocations
 from data.errors import UserError
-from data.prepare import store_for
 from data.rows import Rows
 from data.store import TokenStore
 from experiments import tuning
@@ -22,7 +21,9 @@ from experiments.config_json import to_json
 from experiments.config_paths import changed
 from experiments.downstream import Downstream, left_out
 from experiments.reporting import write_report
+from experiments.shared import shared_records, shared_store
 from experiments.workdir import Workdir
+from train import hosts
 from train.baselines import baseline_figures, baselines_known
 from train.checkpoints import Checkpoints
 from train.cohort import Cohort, Replica
@@ -32,7 +33,7 @@ from train.failures import AllFailed
 from train.final import final_records
 from train.loop import Stopped, train
 from train.mesh import side_by_side
-from train.metrics import Metrics, read
+from train.metrics import Metrics, NoMetrics, read
 from train.preemption import Preemption
 from train.program import Program
 from train.step import State
@@ -40,26 +41,27 @@ from train.versions import versions
 
 
 def run(ablation: Ablation, scale: str, path: Path, seeds: range, grid: tuning.Grid | None = None) -> str:
-    """Carries an ablation to its report and returns the table.
+    """Carries an ablation to its report and returns the table. All processes of a run call it alike.
 
     Raises:
       Stopped: asked to stop; all is saved, and the same command goes on.
       UserError: a mistake in the config, the corpus or the workdir; or no replica of a cohort is left, said when all
         others are trained and in the report.
     """
-    with workdirs.lock(path), Preemption() as preemption:
+    with contextlib.ExitStack() as held, Preemption() as preemption:
+        hosts.from_first(lambda: held.enter_context(workdirs.lock(path)))
         about = {
             'scale': scale,
             'command': shlex.join(['python', '-m', f'experiments.{Path(sys.argv[0]).stem}', *sys.argv[1:]]),
             'grid': grid and {'field': grid.field, 'values': list(grid.values)},
         }
-        workdir = workdirs.open_workdir(path, ablation, about)
+        workdir = hosts.from_first(lambda: workdirs.open_workdir(path, ablation, about))
+        workdir.writes = hosts.is_first()
         configs = {arm.name: ablation.config(arm.name) for arm in ablation.arms}
         workdir.check(grid.crossed(configs) if grid else configs)  # before a corpus is prepared for nothing
-        left_out(configs[ablation.baseline].evaluation)
-        store = store_for(configs[ablation.baseline].data, log=say)
-        if any(config.masking.unit == 'collocation' for config in configs.values()):
-            store = with_collocations(store, say)
+        hosts.from_first(lambda: left_out(configs[ablation.baseline].evaluation))
+        collocations = any(config.masking.unit == 'collocation' for config in configs.values())
+        store = shared_store(configs[ablation.baseline].data, collocations, say)
         configs = {arm: with_vocabulary(config, store) for arm, config in configs.items()}
         study = Study(workdir, store, preemption)
         downstream = Downstream(path, configs[ablation.baseline], store.tokenizer, ablation.baseline, say)
@@ -68,15 +70,16 @@ def run(ablation: Ablation, scale: str, path: Path, seeds: range, grid: tuning.G
             # A value at which an arm fails is an answer.
             goes_on = {arm: changed(config, {'run.on_nan': 'continue'}) for arm, config in crossed.items()}
             study.carry_out([Replica(arm, tuning.SEED, config) for arm, config in goes_on.items()])
-            workdir.record['grid'] = grid.chosen(read(path), list(configs), ablation)
+            workdir.record['grid'] = grid.chosen(shared_records(path), list(configs), ablation)
             chosen = workdir.record['grid']['chosen']
             say(f'best {grid.field}: ' + ', '.join(f'{arm} {value:g}' for arm, value in chosen.items()))
             configs = {arm: changed(config, {grid.field: chosen[arm]}) for arm, config in configs.items()}
         workdir.record['ablation']['arms'] |= {arm.name: to_json(arm.changes) for arm in ablation.arms}
         study.carry_out([Replica(arm, seed, config) for seed in seeds for arm, config in configs.items()], downstream)
-        table = write_report([path], path)
-        _note_look(workdir)
-    if failures := [record['failure'] for record in read(path) if record.get('failure')]:
+        table = hosts.from_first(lambda: write_report([path], path))
+        if hosts.is_first():
+            _note_look(workdir)
+    if failures := [record['failure'] for record in shared_records(path) if record.get('failure')]:
         say(table)
         raise UserError('; '.join(failures))
     return f'{table}\n{path / "report.html"}'
@@ -94,9 +97,11 @@ def _note_look(workdir: Workdir) -> None:
 def run_and_print(*arguments) -> None:
     """`run`, with the table on the terminal; asked to stop, it says how to go on and exits with 0."""
     try:
-        print(run(*arguments))
+        said = run(*arguments)
     except Stopped as stopped:
-        print(stopped)
+        said = str(stopped)
+    if hosts.is_first():
+        print(said)
 
 
 def with_vocabulary(config: Config, store: TokenStore) -> Config:
@@ -108,9 +113,10 @@ def with_vocabulary(config: Config, store: TokenStore) -> Config:
 
 
 def say(line: str) -> None:
-    """Prints a line above a progress bar, if there is one."""
-    tqdm.write(line)
-    sys.stdout.flush()
+    """Prints a line above a progress bar, if there is one; of several processes the first does."""
+    if hosts.is_first():
+        tqdm.write(line)
+        sys.stdout.flush()
 
 
 class Study:
@@ -131,7 +137,7 @@ class Study:
         run = replicas[0].config.run
         self.workdir.plan(replicas, side_by_side(run.mesh, jax.device_count()))
         wanted = {(replica.arm, replica.seed) for replica in replicas}
-        records = read(self.workdir.path)
+        records = shared_records(self.workdir.path)
         finished = {record['cohort'] for record in records if record['kind'] == 'finished'}
         cohorts = [
             cohort
@@ -142,11 +148,13 @@ class Study:
         programs = [self._program(cohort) for cohort in cohorts]
         for cohort in cohorts if downstream else []:
             downstream.prepare(cohort)
-        self.workdir.keep(self._store.tokenizer, self._store.manifest['text']['sha256'])
+        with hosts.together(UserError('another host reads another token store: give all of them the same one')):
+            self.workdir.keep(self._store.tokenizer, self._store.manifest['text']['sha256'])
         self.workdir.save()
-        with Metrics(self.workdir.path, tensorboard=run.tensorboard) as writer:
+        first = hosts.is_first()
+        with Metrics(self.workdir.path, tensorboard=run.tensorboard) if first else NoMetrics() as writer:
             config = replicas[0].config
-            if not baselines_known(records, config):
+            if first and not baselines_known(records, config):
                 baselines = baseline_figures(self._store, config, config.stages[-1].length)
                 writer.write(*({'kind': 'figure', **record} for record in baselines))
             for program in programs:
@@ -157,7 +165,7 @@ class Study:
                     writer.write({'kind': 'finished', 'cohort': program.cohort.name, 'failure': str(failed)})
 
     def _stop_if_asked(self) -> None:
-        if self._preemption.requested:
+        if hosts.in_any(self._preemption.requested):
             raise Stopped('stopped; all that was trained is saved. The same command goes on from here.')
 
     def _program(self, cohort: Cohort) -> Program:
@@ -196,7 +204,7 @@ class Study:
             say(f'cohort {cohort.name}: evaluated in {time.monotonic() - trained:.0f} s')
         evaluated = time.monotonic()
         if downstream:
-            params_R, step_R = state.params, state.step.tolist()
+            params_R, step_R = state.params, hosts.readable(state.step, program.mesh).tolist()
             del state, restored  # the optimizer's moments are not needed any more
             failed = {
                 (replica.arm, replica.seed)

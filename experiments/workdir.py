@@ -31,6 +31,8 @@ class Workdir:
 
     path: Path
     record: dict[str, Any]
+    writes: bool = True
+    """False in all processes of a run but one."""
 
     @property
     def cohorts(self) -> list[Cohort]:
@@ -98,11 +100,15 @@ class Workdir:
         here = {'tokenizer': tokenizer.vocabulary.fingerprint, 'text': text}
         held = {name: self.record.setdefault(name, value) for name, value in here.items()}
         refuse(self.path, differing(held, here, here))
+        if not self.writes:
+            return
         (self.path / TOKENIZER).mkdir(exist_ok=True)
         tokenizer.save(self.path / TOKENIZER)
 
     def save(self) -> None:
         """Writes config.json in one step."""
+        if not self.writes:
+            return
         path = self.path / 'config.json'
         part = path.with_suffix('.part')
         part.write_text(json.dumps(self.record, indent=1) + '\n')

@@ -19,6 +19,7 @@ from orbax.checkpoint.checkpoint_managers import AnyPreservationPolicy, EveryNSt
 
 from data.errors import UserError
 from data.room import no_room
+from train import hosts
 from train.hashes import fault, write_hashes
 
 # Orbax reports through absl what it also raises, and much else that no user can act on.
@@ -91,9 +92,11 @@ class Checkpoints:
         wanted = [step for step in self.steps() if only in (None, step)]
         for step in reversed(wanted):
             try:
-                stored, meta = self._describe(step)
+                with hosts.together(_Incomplete('another host cannot read it')):
+                    stored, meta = self._describe(step)
                 _check(self._folder / str(step), stored, abstract_state)
-                state = self._read(step, abstract_state)
+                with hosts.together(_Incomplete('another host cannot read it')):
+                    state = self._read(step, abstract_state)
             except _Incomplete as reason:
                 self._incomplete.append(step)
                 self._log(f'Checkpoint {self._folder / str(step)} is damaged or incomplete and passed over: {reason}.')
@@ -144,7 +147,10 @@ class Checkpoints:
         self.close()
 
     def steps(self) -> list[int]:
-        """The steps that are on disk, complete or not, rising."""
+        """The steps that are on disk, complete or not, rising; to be called by all hosts."""
+        return hosts.from_first(self._on_disk)
+
+    def _on_disk(self) -> list[int]:
         if not self._folder.exists():
             return []
         names = [path.name for path in self._folder.iterdir() if path.is_dir()]
@@ -154,9 +160,10 @@ class Checkpoints:
         """({leaf: its stored shape and dtype}, meta) of a step whose files are as they were saved."""
         folder = self._folder / str(step)
         meta = self._read_meta(step)
-        if reason := fault(folder, 'state'):
+        # One host reads all of it, the others their parts.
+        if hosts.is_first() and (reason := fault(folder, 'state')):
             raise _Incomplete(reason)
-        with _unreadable('state'), ocp.StandardCheckpointer() as reader:
+        with _unreadable('state'), _reader() as reader:
             metadata = reader.metadata(folder / 'state').item_metadata
         if metadata is None:
             raise _Incomplete('what its state holds cannot be read')
@@ -174,14 +181,15 @@ class Checkpoints:
         target = jax.tree.map(
             lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=leaf.sharding or first), abstract_state
         )
-        with _unreadable('state'), ocp.StandardCheckpointer() as reader:
+        with _unreadable('state'), _reader() as reader:
             return reader.restore(self._folder / str(step) / 'state', target)
 
     def _open(self) -> ocp.CheckpointManager:
         if self._manager is None:
             # Orbax takes any folder with a number for a complete step and saves no step that is not after it.
-            for step in self._incomplete:
+            for step in self._incomplete if hosts.is_first() else []:
                 _move_aside(self._folder / str(step))
+            hosts.wait()
             policies = [LatestN(self._keep), *([EveryNSteps(self._keep_every)] if self._keep_every else [])]
             options = ocp.CheckpointManagerOptions(
                 preservation_policy=AnyPreservationPolicy(policies),
@@ -210,12 +218,19 @@ class Checkpoints:
                 raise
             for folder in self._unfinished():  # it would keep room from what is to be saved next
                 shutil.rmtree(folder, ignore_errors=True)
-            whole = [step for step in self.steps() if step != self._saving]
+            whole = [step for step in self._on_disk() if step != self._saving]  # one host may be alone here
             kept = f'the checkpoint of step {whole[-1]} is whole' if whole else 'there is no earlier one'
             raise UserError(
                 f'{self._folder}: the checkpoint of step {self._saving} could not be written ({reason}); {kept}: '
                 'make room, then give the same command again'
             ) from None
+
+
+def _reader() -> ocp.StandardCheckpointer:
+    """Reads this host's part, and waits for no other: one that finds a file broken does not come."""
+    own = jax.process_index()
+    options = ocp.options.MultiprocessingOptions(primary_host=own, active_processes={own})
+    return ocp.StandardCheckpointer(multiprocessing_options=options)
 
 
 class _Incomplete(Exception):

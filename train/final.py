@@ -6,6 +6,7 @@ from data.store import TokenStore
 from train.cost import cost_figures
 from train.evaluate import HeldOut
 from train.examples import example_records
+from train.hosts import readable
 from train.likelihood import likelihood_figures
 from train.probe import probe_figures
 from train.program import Program
@@ -39,5 +40,6 @@ def final_records(
     records = [{'kind': 'figure', **record} for record in figures]
     if config.evaluation.examples:
         records += example_records(store, cohort, params_R, length, mesh)
-    reached = {(r.arm, r.seed): int(done) for r, done in zip(cohort.replicas, state.step, strict=True)}
+    steps_R = readable(state.step, mesh).tolist()
+    reached = {(r.arm, r.seed): done for r, done in zip(cohort.replicas, steps_R, strict=True)}
     return [record for record in records if reached.get((record['arm'], record['seed']), step) == step], remarks

@@ -1,16 +1,18 @@
 """The training loop of one cohort, from its newest checkpoint to its last step."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
 from tqdm import tqdm
 
 from data.errors import UserError
-from data.loader import batches
+from data.loader import HostBatch, batches
 from data.store import TokenStore
+from train import hosts
 from train.checkpoints import Checkpoints
 from train.chips import peak_flops
 from train.failures import stop_if_failed
@@ -66,40 +68,38 @@ def train(
     devices = program.mesh.devices
     peak = peak_flops(devices.flat[0].device_kind)
     records = StepRecords(program.cohort, writer, log, peak and devices.size * peak)
-    profile = Profile(workdir / 'profile', config.run.profile, log)
-    records.take_up(state, step)
+    profile = Profile(workdir / 'profile', config.run.profile if hosts.is_first() else (0, 0), log)
+    records.take_up(hosts.readable(state.step, program.mesh), step)
 
     def settle() -> None:
         """Nothing is evaluated or saved before it is known that the step before was finite."""
         records.flush()
-        stop_if_failed(records, checkpoints, workdir)
+        stop_if_failed(records, checkpoints, workdir, whole_batch)
+
+    def whole_batch(at: int) -> HostBatch:
+        """What update `at` read on all hosts."""
+        return next(_rows(program, store, at, 1))
 
     settle()
     began = time.monotonic()
     # All stages before the first step: one that does not fit in memory is known at once.
     steps = {index: _compiled(program, index) for index in range(stage_of(config, step)[0], len(config.stages))}
     log(f'cohort {program.cohort.name}: compiled {len(steps)} stages in {time.monotonic() - began:.1f} s')
+    hosts.wait()  # compilation takes some longer than others
+    votes = hosts.Votes()
     times = SaveTimes(config.run, clock())
-    bar = tqdm(total=config.steps, initial=step, unit='step', disable=None, desc=f'cohort {program.cohort.name}')
+    shown = None if hosts.is_first() else True  # None: on a terminal
+    bar = tqdm(total=config.steps, initial=step, unit='step', disable=shown, desc=f'cohort {program.cohort.name}')
     with bar, profile:
         while step < config.steps:
             index, start = stage_of(config, step)
             stage = config.stages[index]
-            rows = batches(
-                store.train,
-                store.tokenizer.vocabulary,
-                seeds=program.cohort.seeds,
-                length=stage.length,
-                batch_size=stage.batch_size,
-                start=rows_before(config, step)[1],
-                steps=start + stage.steps - step,
-                local=program.local_rows(index),
-            )
+            rows = _rows(program, store, step, start + stage.steps - step, program.local_rows(index))
             for host in rows:
                 with profile.step(step, state):
                     state, metrics = steps[index](state, program.settings(step), program.batch(host, index, step))
                 profile.after(step, state)
-                records.add(step, metrics, host)  # fetches the step before while this one runs
+                records.add(step, hosts.readable(metrics, program.mesh))  # fetches the step before while this one runs
                 step += 1
                 bar.update()
                 at_end = step == start + stage.steps
@@ -107,11 +107,13 @@ def train(
                 if at_end or (every and step % every == 0):
                     settle()
                     curve(state, index, step)
-                asked = preemption.requested  # read once: a signal may arrive between two readings
-                if asked or at_end or times.due(step, clock()):
+                # Read once: a signal may arrive between two readings.
+                asked, due = votes(preemption.requested, times.due(step, clock()))
+                if asked or due or at_end or times.kept(step):
                     settle()
                     checkpoints.save(step, state, {**meta, 'step': step, 'stage': index})
                     times.saved(clock())
+                    votes.drop()
                     if bar.disable:
                         log(records.line(step))
                 if asked and step < config.steps:
@@ -120,11 +122,29 @@ def train(
                     raise Stopped(
                         f'stopped at step {step} of {config.steps}; saved. The same command goes on from here.'
                     )
-                stop_if_failed(records, checkpoints, workdir)
+                stop_if_failed(records, checkpoints, workdir, whole_batch)
                 checkpoints.check()
     records.flush()
     checkpoints.wait()
     return state
+
+
+def _rows(
+    program: Program, store: TokenStore, step: int, steps: int, local: np.ndarray | slice = slice(None)
+) -> Iterator[HostBatch]:
+    """The batches of `steps` updates of one stage, from update `step` on."""
+    config = program.cohort.config
+    stage = config.stages[stage_of(config, step)[0]]
+    return batches(
+        store.train,
+        store.tokenizer.vocabulary,
+        seeds=program.cohort.seeds,
+        length=stage.length,
+        batch_size=stage.batch_size,
+        start=rows_before(config, step)[1],
+        steps=steps,
+        local=local,
+    )
 
 
 def _compiled(program: Program, index: int) -> Any:

@@ -127,6 +127,25 @@ class Metrics:
         return TensorBoard(folder, self._restored.pop(replica, None))
 
 
+class NoMetrics(Metrics):
+    """Writes nothing: of the processes of a run, one alone does."""
+
+    def __init__(self):
+        pass
+
+    def write(self, *records: Mapping[str, Any]) -> None:
+        """Does nothing."""
+
+    def truncate_after(self, steps: Mapping[tuple[str, int], int]) -> None:
+        """Does nothing."""
+
+    def flush(self) -> None:
+        """Does nothing."""
+
+    def close(self) -> None:
+        """Does nothing."""
+
+
 def read(workdir: str | Path) -> list[dict[str, Any]]:
     """The records of a workdir in the order written; of two for the same thing, the later one at the earlier's place.
 

@@ -6,14 +6,13 @@ from collections.abc import Callable
 import jax
 import numpy as np
 
-from data.loader import HostBatch
 from train.cohort import CONTROL, Cohort, Replica
 from train.cost import step_flops
 from train.metrics import Metrics as MetricWriter
 from train.position import rows_before, stage_of, tokens_after
 from train.rates import rate_at
 from train.schedule import learning_rate
-from train.step import Metrics, State
+from train.step import Metrics
 
 
 class _Window:
@@ -57,25 +56,25 @@ class StepRecords:
         self.cohort = cohort
         self.failed: dict[tuple[str, int], int] = {}
         """(arm, seed) -> the first update, counted from 1, whose loss or gradients were not finite."""
-        self.failed_batch: HostBatch | None = None
-        """The rows at which the last of them failed; None: it had failed before this process took up the run."""
+        self.failed_here = False
+        """Whether the last of them failed in this process, not before it took up the run."""
         self._writer = writer
         self._log = log
         self._peak_flops = peak_flops
         stages = range(len(cohort.config.stages))
         self._flops_of_stage = [sum(step_flops(replica.config, i) for replica in cohort.replicas) for i in stages]
-        self._pending: tuple[int, Metrics, HostBatch] | None = None
+        self._pending: tuple[int, Metrics] | None = None
         self._window, self._since_line = _Window(cohort), _Window(cohort)
 
-    def take_up(self, state: State, step: int) -> None:
+    def take_up(self, steps_R: np.ndarray, step: int) -> None:
         """Notes the replicas that had failed before the `step` updates that a restored state has behind it."""
-        for replica, reached in zip(self.cohort.replicas, jax.device_get(state.step), strict=True):
+        for replica, reached in zip(self.cohort.replicas, jax.device_get(steps_R), strict=True):
             if reached < step:
-                self._note(replica, int(reached) + 1, None)
+                self._note(replica, int(reached) + 1, here=False)
 
-    def add(self, step: int, metrics: Metrics, host: HostBatch) -> None:
-        """Takes the metrics of update `step` (from 0) without waiting for them."""
-        before, self._pending = self._pending, (step, metrics, host)
+    def add(self, step: int, metrics: Metrics) -> None:
+        """Takes the metrics of update `step` (from 0), readable here, without waiting for them."""
+        before, self._pending = self._pending, (step, metrics)
         self._take(before)
 
     def flush(self) -> None:
@@ -86,21 +85,22 @@ class StepRecords:
     def _take(self, pending) -> None:
         if pending is None:
             return
-        step, metrics, host = pending
+        step, metrics = pending
         metrics = jax.device_get(metrics)
         for replica, alive in zip(self.cohort.replicas, metrics.alive, strict=True):
             if not alive and (replica.arm, replica.seed) not in self.failed:
-                self._note(replica, step + 1, host)
-        stage, replicas = stage_of(self.cohort.config, step)[0], len(self.cohort.replicas)
-        for window in (self._window, self._since_line):
-            window.add(metrics, replicas * host.tokens_SxBxL[0].size, self._flops_of_stage[stage])
+                self._note(replica, step + 1, here=True)
         config = self.cohort.config
+        index, replicas = stage_of(config, step)[0], len(self.cohort.replicas)
+        stage = config.stages[index]
+        for window in (self._window, self._since_line):
+            window.add(metrics, replicas * stage.batch_size * stage.length, self._flops_of_stage[index])
         if (step + 1) % config.run.log_every == 0 or step + 1 == config.steps:
             self._write(step, metrics)
             self._window = _Window(self.cohort)
 
-    def _note(self, replica: Replica, step: int, host: HostBatch | None) -> None:
-        self.failed[replica.arm, replica.seed], self.failed_batch = step, host
+    def _note(self, replica: Replica, step: int, here: bool) -> None:
+        self.failed[replica.arm, replica.seed], self.failed_here = step, here
         self._log(f'arm {replica.arm}, seed {replica.seed}: not finite at step {step}; kept as it was before')
         self._writer.write({'kind': 'failed', 'arm': replica.arm, 'seed': replica.seed, 'step': step})
 

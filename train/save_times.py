@@ -16,7 +16,11 @@ class SaveTimes:
 
         A function of these two and of earlier calls alone: processes that are given the same `now` decide alike.
         """
-        return bool(self._every and step % self._every == 0) or now - self._saved_at >= self._seconds
+        return self.kept(step) or now - self._saved_at >= self._seconds
+
+    def kept(self, step: int) -> bool:
+        """Whether that state is one to be kept for good, which no clock decides."""
+        return bool(self._every and step % self._every == 0)
 
     def saved(self, now: float) -> None:
         """To be told of every save, whatever it was for: the seconds count from the last."""

@@ -30,7 +30,8 @@ def smoke(clone: Place, name: str, *words, settings=None) -> tuple[str, Path]:
     command = 'pretrain' if name.startswith('bert_') else 'ablate'
     ran = clone.run(command, f'configs/{name}.py', '--scale', 'smoke', *words, settings=settings)
     assert ran.stderr == ''
-    return ran.stdout, clone.folder / f'runs/{name}-smoke'
+    (workdir,) = (clone.folder / 'runs').glob(f'{name}-smoke*')
+    return ran.stdout, workdir
 
 
 def programs(workdir: Path) -> list[set[str]]:

@@ -15,7 +15,7 @@ import pytest
 
 from data.errors import UserError
 from tests.train.heldout_case import LetterTokenizer, random_split
-from tests.train.step_case import cohort, config, rows
+from tests.train.step_case import cohort, config
 from train import chips, loop
 from train.checkpoints import Checkpoints
 from train.cohort import CONTROL
@@ -207,7 +207,7 @@ def test_utilisation_is_the_share_of_the_peak_that_the_model_needs(tmp_path, pea
     with Metrics(tmp_path) as writer:
         records = StepRecords(group, writer, lambda _: None, peak)
         for step in range(4):
-            records.add(step, StepMetrics(ones, ones, ones, ones, np.ones(2, bool)), rows((0,), step))
+            records.add(step, StepMetrics(ones, ones, ones, ones, np.ones(2, bool)))
         records.flush()
     found = read(tmp_path)
     assert len(found) == 4
@@ -227,7 +227,7 @@ def test_a_record_says_how_many_steps_it_averages(tmp_path):
     with Metrics(tmp_path) as writer:
         records = StepRecords(cohort({'a': each}), writer, lambda _: None)
         for step in range(3, 6):
-            records.add(step, StepMetrics(one * (step + 1), one, half, one, np.ones(1, bool)), rows((0,), step))
+            records.add(step, StepMetrics(one * (step + 1), one, half, one, np.ones(1, bool)))
         records.flush()
     found = [(record['step'], record['steps'], record['loss'], record['accuracy']) for record in read(tmp_path)]
     assert found == [(4, 1, 4.0, 50.0), (6, 2, 5.5, 50.0)]
@@ -242,8 +242,7 @@ def test_a_line_of_progress(tmp_path, monkeypatch):
         three = np.ones(3, np.float32)
         for step, loss in enumerate((4.0, 2.0)):
             losses = np.array([loss, 9, np.nan], np.float32)
-            host = SimpleNamespace(tokens_SxBxL=np.zeros((1, 4, 12)))
-            records.add(step, StepMetrics(losses, three, three, three, np.ones(3, bool)), host)
+            records.add(step, StepMetrics(losses, three, three, three, np.ones(3, bool)))
         records.flush()
         clock[0] = 2.0
         line = records.line(2)

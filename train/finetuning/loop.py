@@ -13,6 +13,7 @@ from tqdm import tqdm
 from data.errors import UserError
 from data.tasks.buckets import steps_per_epoch, training_batches
 from data.tasks.features import Features
+from train import hosts
 from train.checkpoints import Checkpoints
 from train.finetuning.early_stopping import Course
 from train.finetuning.program import Program
@@ -86,7 +87,9 @@ def fine_tune(
         failed = [[int(replica), int(at)] for replica, at in records.failed.items()]
         checkpoints.save(step, tree, {**meta, 'history': course.history, 'failed': failed})
 
-    bar = tqdm(total=total, initial=step, unit='step', disable=None, desc=name, leave=False)
+    votes = hosts.Votes()
+    shown = None if hosts.is_first() else True  # None: on a terminal
+    bar = tqdm(total=total, initial=step, unit='step', disable=shown, desc=name, leave=False)
     rows = training_batches(
         features, seeds=program.seeds, batch_size=config.batch_size, epochs=config.epochs, start=step
     )
@@ -96,17 +99,19 @@ def fine_tune(
             tree['state'], metrics = program.step(
                 tree['state'], frozen, program.settings(step, total), program.batch(host, step)
             )
-            records.add(step, total, metrics)  # fetches the step before while this one runs
+            # Fetches the step before while this one runs.
+            records.add(step, total, hosts.readable(metrics, program.mesh))
             step += 1
             bar.update()
             if config.patience and step % in_epoch == 0:
                 better_R = course.add(selection(tree['state'].params, frozen))
                 tree['best'] = choose(better_R, tree['best'], tree['state'].params)
-            asked = preemption is not None and preemption.requested
+            asked, due = votes(preemption is not None and preemption.requested, times.due(step, time.monotonic()))
             ended = step == total or not course.running_R.any()
-            if checkpoints and (asked or ended or times.due(step, time.monotonic())):
+            if checkpoints and (asked or due or ended or times.kept(step)):
                 save()
                 times.saved(time.monotonic())
+                votes.drop()
             if asked:
                 if checkpoints:
                     checkpoints.wait()

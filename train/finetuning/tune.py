@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from data.errors import UserError
+from train import hosts
 from train.checkpoints import Checkpoints
 from train.finetuning.config import FinetuneConfig
 from train.finetuning.encoders import Encoders
@@ -107,7 +108,7 @@ def tune(
         if done and name in done:
             results += done[name]
             continue
-        if preemption is not None and preemption.requested:
+        if preemption is not None and hosts.in_any(preemption.requested):
             raise Stopped(f'stopped before {data.task.name}. The same command goes on from here.')
         shown = f'{data.task.name}, program {name}' if len(programs) > 1 else data.task.name
         trained = _train(program, data, folder and folder / name, preemption, write, shown, log)
