@@ -83,6 +83,8 @@ def test_the_same_command_does_what_is_missing_and_no_more(place, evaluated):
         ('TF-IDF', None, None),
     }
     assert figures(workdir, 'own')['TF-IDF', None, None] == 100.0
+    tuned = [(r['task'], r['arm'], r['ft_seed']) for r in read(workdir) if r['kind'] == 'finetuned']
+    assert sorted(tuned) == sorted(product(('label', 'own'), ARMS, [0, 1]))  # no task takes the results of another
 
     lines = (workdir / 'metrics.jsonl').read_bytes()
     assert 'cohort' not in place.ablate(*command).stdout
