@@ -121,7 +121,8 @@ def test_asked_to_stop_while_replicas_are_fine_tuned_and_scored(command):
         inner.on('train.finetuning.tune._evaluate', once(command.terminate))
         said = inner.ablate(*words)
         assert said.code == 0 and 'one: goes on from step 1 of 3' in said.out and 'Traceback' not in said.err
-        assert said.out.endswith(f'stopped before two. {RETIRED}\n') and scored() == ['one']
+        assert scored() == ['one']
+        assert said.out.endswith(f'stopped before two. {RETIRED}\n')
     said = command.ablate(*words)
     assert said.code == 0 and 'compiled' not in said.out and scored() == ['one', 'two']
     figures = [r for r in read(workdir) if r['kind'] == 'figure' and r['metric'] == 'accuracy']
@@ -189,7 +190,7 @@ def test_a_rotten_newest_checkpoint_is_passed_over_by_name(command, undisturbed)
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
     said = command.ablate('tiny.py', workdir.name, *PLAIN)
-    assert said.code == 0
+    assert said.code == 0 and 'report.html' in said.out, said.err
     lines = said.out.splitlines()
     passed = next(i for i, line in enumerate(lines) if line.startswith(f'Checkpoint {newest} is damaged or incomplete'))
     assert f'{path.relative_to(newest)} has sha256' in lines[passed]
