@@ -19,6 +19,8 @@ class Metric:
     a downstream task; what a replica costs; a baseline by counting; no measure but something to know of one."""
     needs_head: bool = False
     """It is measured with an MLM head, which not every objective trains."""
+    needs_pairs: bool = False
+    """It is measured with a head for pairs, which few objectives train."""
 
 
 METRICS = {
@@ -29,6 +31,8 @@ METRICS = {
     'own_accuracy': Metric('own-rate accuracy', '%', 'points', 2, True, 'own', True),
     'likelihood': Metric('pseudo-log-likelihood', 'nats a word', 'nats a word', 3, True, needs_head=True),
     'probe': Metric('probe accuracy', '%', 'points', 2, True),
+    'nsp_accuracy': Metric('NSP accuracy', '%', 'points', 2, True, needs_pairs=True),
+    'sop_accuracy': Metric('SOP accuracy', '%', 'points', 2, True, needs_pairs=True),
     'matthews': Metric('Matthews correlation', '%', 'points', 2, True, 'task'),
     'f1': Metric('F1', '%', 'points', 2, True, 'task'),
     'macro_f1': Metric('macro F1', '%', 'points', 2, True, 'task'),

@@ -12,7 +12,7 @@ import jax
 from tqdm import tqdm
 
 from data.errors import UserError
-from data.rows import Rows
+from data.formats import rows_of
 from data.store import TokenStore
 from experiments import tuning
 from experiments import workdir as workdirs
@@ -172,8 +172,9 @@ class Study:
     def _program(self, cohort: Cohort) -> Program:
         """The cohort's program, once it is clear that it fits the devices and that the text has rows for it."""
         vocabulary = self._store.tokenizer.vocabulary
+        objective = cohort.config.objective
         for stage in cohort.config.stages:
-            Rows(self._store.train, stage.length, vocabulary)
+            rows_of(self._store.train, stage.length, vocabulary, objective.rows, objective.second)
         try:
             return Program.of(cohort, vocabulary)
         except ValueError as error:

@@ -272,6 +272,10 @@ class Config:
         longest = max(stage.length for stage in self.stages)
         if self.model.positions == 'learned' and longest > self.model.max_length:
             raise ValueError(f'model.max_length {self.model.max_length} is below the longest stage, {longest}')
+        if self.objective.has_pairs and self.model.type_vocab_size < 2:
+            raise ValueError(
+                f'objective.rows {self.objective.rows} tells two segments apart by type: set model.type_vocab_size to 2'
+            )
         if self.objective.has_generator:
             generator_model(self.model, self.objective.generator)  # refuses what cannot be
         targets = {rate: rate * (self.stages[-1].length - 2) for rate in self.evaluation.rates}

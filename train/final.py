@@ -8,6 +8,7 @@ from train.evaluate import HeldOut
 from train.examples import example_records
 from train.hosts import readable
 from train.likelihood import likelihood_figures
+from train.pair_figures import pair_figures
 from train.probe import Probe
 from train.program import Program
 from train.step import State
@@ -31,6 +32,10 @@ def final_records(
         figures += likelihood_figures(store, cohort, params_R, length, mesh, stage, step)
     pause()
     remarks = []
+    if config.objective.judges_pairs:
+        pairs, remarks = pair_figures(store, cohort, state.params, length, mesh, stage, step)
+        figures += pairs
+        pause()
     if config.evaluation.probe_paragraphs:
         probe = Probe(store, cohort, length, mesh, config.evaluation.probe_paragraphs)
         figures += probe.majority() + probe.figures(params_R, stage, step)

@@ -6,7 +6,7 @@ Nothing here needs JAX: configs match arms by their FLOPs before it starts.
 from collections.abc import Callable
 
 from model.config import ModelConfig, generator_model
-from model.flops import encoder_flops, forward_flops
+from model.flops import encoder_flops, forward_flops, head_flops
 from train.config import Config
 from train.rates import copies, target_slots
 
@@ -30,7 +30,7 @@ def run_flops(config: Config) -> float:
 
 def encoders(config: Config, length: int, slots: int) -> list[tuple[ModelConfig, int]]:
     """Every encoder that an update runs, and the positions of a row at which its last layer computes states."""
-    found = [(config.model, length if config.objective.scores_all else slots)]
+    found = [(config.model, length if config.objective.scores_all else slots + config.objective.judges_pairs)]
     if config.objective.has_generator:
         found.append((generator_model(config.model, config.objective.generator), slots))
     return found
@@ -38,6 +38,12 @@ def encoders(config: Config, length: int, slots: int) -> list[tuple[ModelConfig,
 
 def mlm(config: Config, batch_size: int, length: int, slots: int) -> float:
     return forward_flops(config.model, batch_size, length, slots)
+
+
+def mlm_with_pairs(config: Config, batch_size: int, length: int, slots: int) -> float:
+    width = config.model.width
+    of_tokens = head_flops(config.model, batch_size, slots)
+    return encoder_flops(config.model, batch_size, length, slots + 1) + of_tokens + batch_size * 2 * width * (width + 2)
 
 
 def generator(config: Config, batch_size: int, length: int, slots: int) -> float:
@@ -68,5 +74,7 @@ FORWARD: dict[str, Callable[[Config, int, int, int], float]] = {
     'electra': electra,
     'replace_mlm': replace_mlm,
     'all_tokens_mlm': all_tokens_mlm,
+    'mlm_nsp': mlm_with_pairs,
+    'mlm_sop': mlm_with_pairs,
 }
 """Objective -> operations of one forward pass over B rows of L tokens with M target slots each."""

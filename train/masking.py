@@ -42,6 +42,15 @@ def document_ids(tokens_BxL: jax.Array, vocabulary: Vocabulary) -> jax.Array:
     return jnp.where(tokens_BxL == vocabulary.pad, 0, 1 + before_BxL)
 
 
+def pair_ids(tokens_BxL: jax.Array, vocabulary: Vocabulary) -> tuple[jax.Array, jax.Array]:
+    """Document ids and type ids of rows of pairs, int32 [B, L].
+
+    A pair counts as one document, wherever its second segment is from: it is judged as a whole.
+    """
+    segments_BxL = document_ids(tokens_BxL, vocabulary)
+    return jnp.minimum(segments_BxL, 1), (segments_BxL > 1).astype(jnp.int32)
+
+
 def maskable(tokens_BxL: jax.Array, document_ids_BxL: jax.Array, vocabulary: Vocabulary) -> jax.Array:
     """Which tokens may be chosen: valid, and of an ordinary id (not special, not a padding id). bool [B, L]."""
     return is_ordinary(tokens_BxL, vocabulary) & (document_ids_BxL > 0)

@@ -123,6 +123,7 @@ class Program:
             row_ids_SxB=rows,
             epochs_SxB=rows,
             joins_SxBxL=tokens.update(dtype=bool) if masks_collocations else None,
+            pair_labels_SxB=rows if self.cohort.config.objective.judges_pairs else None,
             seeds_S=jax.ShapeDtypeStruct((seeds,), np.uint32, sharding=everywhere),
             step=jax.ShapeDtypeStruct((), np.int32, sharding=everywhere),
         )

@@ -11,7 +11,7 @@ from flax import linen as nn
 from data.vocabulary import Vocabulary
 from model.parameters import draw_tree
 from train.config import Config
-from train.masking import document_ids, mask_rows, sample_noise
+from train.masking import document_ids, mask_rows, pair_ids, sample_noise
 from train.objectives.objective import Inputs, Pairs
 from train.objectives.table import objective_of
 from train.optimizer import transformation
@@ -38,6 +38,8 @@ class Batch(NamedTuple):
     epochs_SxB: jax.Array
     joins_SxBxL: jax.Array | None
     """Where an arm masks collocations (`HostBatch`)."""
+    pair_labels_SxB: jax.Array | None
+    """Where pairs are judged (`HostBatch`)."""
     seeds_S: jax.Array
     step: jax.Array
     """Updates done before this one."""
@@ -84,15 +86,23 @@ def make_train_step(
         state, settings = replica
         own = jnp.argmax(batch.seeds_S == settings.seed)
         tokens_BxL = batch.tokens_SxBxL[own]
-        document_ids_BxL = document_ids(tokens_BxL, vocabulary)
+        document_ids_BxL, type_ids_BxL = document_ids(tokens_BxL, vocabulary), None
+        if config.objective.has_pairs:
+            document_ids_BxL, type_ids_BxL = pair_ids(tokens_BxL, vocabulary)
         rows = (batch.row_ids_SxB[own], batch.epochs_SxB[own], settings)
         joins_BxL = None if batch.joins_SxBxL is None else batch.joins_SxBxL[own]
         choice = dict(slots=slots, copies=copies, units=units, joins_BxL=joins_BxL)
+        pair_labels_B = None if batch.pair_labels_SxB is None else batch.pair_labels_SxB[own]
+        tokens, documents, types, pair_labels = jax.tree.map(
+            lambda array: jnp.repeat(array, copies, axis=0), (tokens_BxL, document_ids_BxL, type_ids_BxL, pair_labels_B)
+        )
         inputs = Inputs(
             mask_rows(tokens_BxL, document_ids_BxL, *rows, vocabulary, **choice),
-            jnp.repeat(tokens_BxL, copies, axis=0),
-            jnp.repeat(document_ids_BxL, copies, axis=0),
+            tokens,
+            documents,
             sample_noise(tokens_BxL.shape[1], *rows, copies),
+            types,
+            pair_labels,
         )
         weights = objective.weights(config, inputs)
         dropout_key = jax.random.fold_in(purpose_key(settings.seed, DROPOUT), batch.step)

@@ -129,7 +129,8 @@ class Results:
     def lacks(self, arm: str, metric: str) -> bool:
         """Whether an arm has no such figure by its nature: the metric needs an MLM head, and it has none."""
         objective = self.config['configs'][arm].get('objective', {})
-        return known(metric).needs_head and not from_json(ObjectiveConfig, objective).predicts
+        trained, needs = from_json(ObjectiveConfig, objective), known(metric)
+        return (needs.needs_head and not trained.predicts) or (needs.needs_pairs and not trained.judges_pairs)
 
     def rates(self, metric: str) -> list[float]:
         """Evaluation rates of a metric that is measured at several."""

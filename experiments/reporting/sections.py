@@ -94,6 +94,12 @@ def measures_section(results: Results) -> Section | None:
             'The probe is a logistic regression on frozen, mean-pooled states, learnt on some documents held out of '
             'pretraining and tested on others. An arm at the share of the commonest label has learnt nothing of it.'
         )
+    if metrics & {'nsp_accuracy', 'sop_accuracy'}:
+        text.append(
+            'NSP and SOP accuracy are of held-out pairs of segments, each shown as it stands in the text and once more '
+            'with a segment of another document second (NSP) or its two segments in the other order (SOP): chance is '
+            '50%. Both are asked of every arm that judges pairs, whichever it was trained on.'
+        )
     columns = ['arm', 'n', *(_with_unit(measure_name(m), known(m.metric).unit) for m in measures)]
     table = Table('Other measures', columns, [reference] * with_reference + rows, int(with_reference))
     return Section('Other measures', [*text, table])

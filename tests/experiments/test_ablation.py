@@ -174,3 +174,7 @@ def test_a_primary_that_needs_an_mlm_head_needs_one_in_every_arm():
     with pytest.raises(ValueError, match="primary 'loss' needs an MLM head, and the objective of arm 'ELECTRA' trains"):
         Ablation('x', 'y', Config(), arms, 'BERT')
     assert Ablation('x', 'y', Config(), arms, 'BERT', primary='probe').primary == 'probe'
+    with pytest.raises(
+        ValueError, match="primary 'sop_accuracy' needs a head for pairs, and the objective of arm 'BERT'"
+    ):
+        Ablation('x', 'y', Config(), arms, 'BERT', primary='sop_accuracy')

@@ -47,6 +47,8 @@ def test_flags(refused, words, said):
         ('--masking.prediction-rate 1.5', 'masking.prediction_rate is 1.5: a rate lies between 0 and 1'),
         ('--masking.rule 0.5 0.1 0.1', 'masking.rule (0.5, 0.1, 0.1) sums to 0.7: the three shares must sum to 1'),
         ('--masking.rule 0.5 0.5', '--masking.rule'),
+        ('--objective.name mlm_sop', 'objective.name mlm_sop judges pairs: set objective.rows to segment_pairs or'),
+        ('--data.language English', "data.language is 'English': use an ISO 639 code such as en or de"),
         ('--masking.corruption-rate 0.2', 'are the same run: --masking.corruption_rate leave no difference'),
         ('--evaluation.rates 0.15 1.5', 'evaluation.rates (0.15, 1.5): give at least one rate'),
         ('--evaluation.rates 0.3', 'primary_rate 0.15 is none of evaluation.rates (0.3,)'),

@@ -32,7 +32,13 @@ def config(name: str, **fields) -> Config:
 
 @pytest.mark.parametrize(
     ('name', 'fields'),
-    [('electra', {}), ('electra', {'detect': 'chosen'}), ('replace_mlm', {}), ('all_tokens_mlm', {})],
+    [
+        ('electra', {}),
+        ('electra', {'detect': 'chosen'}),
+        ('replace_mlm', {}),
+        ('all_tokens_mlm', {}),
+        ('mlm_nsp', {'rows': 'segment_pairs'}),
+    ],
 )
 def test_count_agrees_with_xla(name, fields):
     run = config(name, **fields)

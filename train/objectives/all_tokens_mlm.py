@@ -30,7 +30,7 @@ def loss(
 ) -> tuple[dict[str, jax.Array], Pairs]:
     made = generation.generate(params, config, vocabulary, inputs, key)
     own = electra.encoder(params)
-    hidden_BxLxD = mlm.encode(own, config.model, made.tokens_BxL, inputs.document_ids_BxL, key=key)
+    hidden_BxLxD = mlm.encode(own, config.model, made.tokens_BxL, inputs.document_ids_BxL, inputs.type_ids_BxL, key=key)
     head = {'head': own['head'], 'embeddings': {'token': own['embeddings']['token']}, 'gate': params['gate']}
     valid_BxL = (inputs.document_ids_BxL > 0).astype(jnp.float32)
     arrays = (inputs.tokens_BxL, made.tokens_BxL, valid_BxL)

@@ -23,7 +23,13 @@ def loss(
     positions_BxM = None if config.objective.detect == 'all' else inputs.masked.positions_BxM
     own = electra.encoder(params)
     hidden_BxLxD = mlm.encode(
-        own, config.model, made.tokens_BxL, inputs.document_ids_BxL, key=key, positions_BxM=positions_BxM
+        own,
+        config.model,
+        made.tokens_BxL,
+        inputs.document_ids_BxL,
+        inputs.type_ids_BxL,
+        key=key,
+        positions_BxM=positions_BxM,
     )
     logits_BxL = electra.detect(params, config.model, hidden_BxLxD)
     # A sample that is the token that was there counts as original.

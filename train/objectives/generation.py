@@ -46,6 +46,7 @@ def generate(params: Params, config: Config, vocabulary: Vocabulary, inputs: Inp
         model,
         masked.inputs_BxL,
         inputs.document_ids_BxL,
+        inputs.type_ids_BxL,
         key=jax.random.fold_in(key, 2),  # `encode` takes 0 and 1
         positions_BxM=masked.positions_BxM,
     )

@@ -38,9 +38,8 @@ def loss(
     params: Params, config: Config, vocabulary: Vocabulary, inputs: Inputs, key: jax.Array
 ) -> tuple[dict[str, jax.Array], Pairs]:
     masked = inputs.masked
-    hidden_BxMxD = mlm.encode(
-        params, config.model, masked.inputs_BxL, inputs.document_ids_BxL, key=key, positions_BxM=masked.positions_BxM
-    )
+    rows = (masked.inputs_BxL, inputs.document_ids_BxL, inputs.type_ids_BxL)
+    hidden_BxMxD = mlm.encode(params, config.model, *rows, key, masked.positions_BxM)
     total, right = predicted(params, config.model, hidden_BxMxD, masked.labels_BxM, masked.weights_BxM)
     weight = jnp.sum(masked.weights_BxM)
     return {'mlm': total}, {'loss': (total, weight), 'accuracy': (right, weight)}

@@ -37,6 +37,10 @@ class Inputs(NamedTuple):
     document_ids_BxL: jax.Array
     noise_Bx3: jax.Array
     """uint32 words of each row's own, for what an objective draws (see `sampling.py`)."""
+    type_ids_BxL: jax.Array | None = None
+    """Of rows of pairs: 0 up to the first segment's [SEP], 1 up to the second's."""
+    pair_labels_B: jax.Array | None = None
+    """1 where the second segment is not what follows the first; None where that is not asked."""
 
 
 Pairs = dict[str, tuple[jax.Array, jax.Array]]

@@ -23,7 +23,13 @@ def loss(
     made, masked = generation.generate(params, config, vocabulary, inputs, key), inputs.masked
     own = electra.encoder(params)
     hidden_BxMxD = mlm.encode(
-        own, config.model, made.tokens_BxL, inputs.document_ids_BxL, key=key, positions_BxM=masked.positions_BxM
+        own,
+        config.model,
+        made.tokens_BxL,
+        inputs.document_ids_BxL,
+        inputs.type_ids_BxL,
+        key=key,
+        positions_BxM=masked.positions_BxM,
     )
     total, right = predicted(own, config.model, hidden_BxMxD, masked.labels_BxM, masked.weights_BxM)
     weight = jnp.sum(masked.weights_BxM)

@@ -10,7 +10,7 @@ from model.config import GeneratorConfig
 from tests.train import step_case
 from tests.train.step_case import VOCABULARY
 from train.config import Config
-from train.masking import document_ids, mask_rows, sample_noise
+from train.masking import document_ids, mask_rows, pair_ids, sample_noise
 from train.objectives.config import ObjectiveConfig
 from train.objectives.objective import Inputs
 from train.objectives.table import objective_of
@@ -28,7 +28,8 @@ SHARES = {
 
 
 def config(name: str = 'electra', share: str = 'embeddings', rate: float = 0.3, **fields) -> Config:
-    generator = {} if fields.get('sampler') == 'uniform' else {'generator': SHARES[share]}
+    has_none = fields.get('sampler') == 'uniform' or 'rows' in fields
+    generator = {} if has_none else {'generator': SHARES[share]}
     return dataclasses.replace(step_case.config(rate), objective=ObjectiveConfig(name=name, **generator, **fields))
 
 
@@ -37,10 +38,15 @@ def inputs(config: Config, step: int = 0, rows: slice = slice(None), length: int
     host = step_case.rows((0,), step, length=length)
     tokens, numbers, epochs = (array[0][rows] for array in host[:3])
     settings = settings_at(config, 0, 0)
-    ids = document_ids(jnp.asarray(tokens), VOCABULARY)
+    ids, types, labels = document_ids(jnp.asarray(tokens), VOCABULARY), None, None
+    if config.objective.has_pairs:
+        ids, types = pair_ids(jnp.asarray(tokens), VOCABULARY)
+    if config.objective.judges_pairs:
+        labels = jnp.asarray(numbers) // 2 % 2
     slots = target_slots([config.masking], tokens.shape[1])
     masked = mask_rows(jnp.asarray(tokens), ids, numbers, epochs, settings, VOCABULARY, slots=slots, copies=1)
-    return Inputs(masked, jnp.asarray(tokens), ids, sample_noise(tokens.shape[1], numbers, epochs, settings, 1))
+    noise = sample_noise(tokens.shape[1], numbers, epochs, settings, 1)
+    return Inputs(masked, jnp.asarray(tokens), ids, noise, types, labels)
 
 
 def params(config: Config, seed: int = 0, scale: float = 3.0):
