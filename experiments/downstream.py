@@ -97,10 +97,12 @@ class Downstream:
         encoders = cohort_encoders(cohort, params_R, self._baseline)
         for title in missing:
             began, loaded = time.monotonic(), self._loaded[title]
-            prefix, folder = f'{cohort.name}/{title}/', self._path / 'checkpoints' / _folder(cohort, title)
+            prefix, folder = f'{cohort.name} ', self._path / 'checkpoints' / _folder(cohort, title)
+            # Programs of another task have the same names.
+            here = [record for record in shared_records(self._path) if record.get('task') == title]
             done = {
                 name.removeprefix(prefix): results
-                for name, results in from_records(shared_records(self._path)).items()
+                for name, results in from_records(here).items()
                 if name.startswith(prefix)
             }
 

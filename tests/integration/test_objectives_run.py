@@ -16,7 +16,7 @@ def config(scale):
     arms = (Arm('BERT', {'objective.name': 'mlm'}), Arm('ELECTRA'))
     base = changed(BASE, {
         'objective.name': 'electra', 'objective.generator.share': 'disentangled', 'objective.generator.width': 0.5,
-        'evaluation.curve_probe': 20, 'evaluation.likelihood_paragraphs': 0,
+        'evaluation.curve_probe': 20, 'evaluation.likelihood_paragraphs': 0, 'stages': BASE.stages[1:],
     })
     return Ablation('objectives', 'Nothing shows.', base, arms, 'BERT', seeds=2, primary='probe')
 """
@@ -46,7 +46,7 @@ def test_each_arm_has_the_figures_that_its_objective_gives(ran):
 
 def test_training_is_told_in_the_terms_of_the_objective(ran):
     lines = [record for record in read(ran[0]) if record['kind'] == 'train' and record['arm'] == 'ELECTRA']
-    assert {(line['seed'], line['stage']) for line in lines} == {(0, 0), (1, 0), (0, 1), (1, 1)}
+    assert {line['seed'] for line in lines} == {0, 1}
     for line in lines:
         assert {'generator_loss', 'generator_accuracy', 'detection_loss', 'precision', 'recall', 'auc'} <= line.keys()
         assert 5 < line['fake_share'] < 20 and 0 <= line['auc'] <= 100
@@ -57,7 +57,7 @@ def test_it_goes_on_where_it_stopped_and_more_seeds_train_only_what_is_new(place
     again = place.ablate('objectives.py', 'objectives').stdout
     assert 'compiled' not in again
     steps = sorted(int(path.name) for path in (ran[0] / 'checkpoints' / '1').iterdir() if path.name.isdecimal())
-    assert steps == [SWITCH, STEPS]
+    assert steps == [STEPS - SWITCH]
 
 
 def test_an_arm_without_an_mlm_head_fills_no_masks(place, ran):
