@@ -178,3 +178,7 @@ def test_a_primary_that_needs_an_mlm_head_needs_one_in_every_arm():
         ValueError, match="primary 'sop_accuracy' needs a head for pairs, and the objective of arm 'BERT'"
     ):
         Ablation('x', 'y', Config(), arms, 'BERT', primary='sop_accuracy')
+    judging = tuple(
+        Arm(name, {'objective.name': name, 'objective.rows': 'segment_pairs'}) for name in ('mlm_nsp', 'mlm_sop')
+    )
+    assert Ablation('x', 'y', Config(), judging, 'mlm_nsp', primary='sop_accuracy').primary == 'sop_accuracy'
