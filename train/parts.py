@@ -36,6 +36,9 @@ def _forward(loss, params, hidden_BxMxD, arrays_BxM):
     total, to_params, to_hidden, slots = None, None, [], []
     for start, end in zip(bounds, bounds[1:], strict=False):
         part = [array[:, start:end] for array in (hidden_BxMxD, *arrays_BxM)]
+        if to_params is not None:
+            # Not before the last stretch is done, or the compiler has several at once.
+            part, to_params = jax.lax.optimization_barrier((part, to_params))
         (found, (sums, of_slots)), gradients = jax.value_and_grad(loss, argnums=(0, 1), has_aux=True)(params, *part)
         to_hidden.append(gradients[1])
         slots.append(of_slots)
