@@ -38,7 +38,7 @@ def config(scale):
             rates=(0.15,), rows=16, curve_every=100, curve_rows=8, batch_size=8,
             likelihood_paragraphs=0, probe_paragraphs=0, examples=0,
         ),
-        run=RunConfig(checkpoint_seconds=0.15, log_every=20, tensorboard=False),
+        run=RunConfig(checkpoint_seconds=0.4, log_every=20, tensorboard=False),
     )
     falling = {{'masking.corruption_rate': 0.4, 'masking.rate_points': ((1.0, 0.15),)}}
     return Ablation('kill', 'Nothing shows.', base, (Arm('15', {{}}), Arm('falling', falling)), '15', seeds=1)

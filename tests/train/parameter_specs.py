@@ -19,7 +19,7 @@ FILE = Path(__file__).with_suffix('.txt')
 ADAMW = OptimizerConfig()
 FORMS = {'learned, post-LN': {}, 'rotary, pre-LN': {'positions': 'rotary', 'norm': 'pre'}}
 MLM = ObjectiveConfig()
-ELECTRA = ObjectiveConfig('electra', GeneratorConfig(width=1 / 3, share='disentangled'))
+ELECTRA = ObjectiveConfig('electra', generator=GeneratorConfig(width=1 / 3, share='disentangled'))
 """With every parameter that an objective adds but the copying gate's."""
 
 

@@ -223,10 +223,10 @@ def test_sizes_of_generators_are_those_of_the_paper():
         (lambda: GeneratorConfig(width=0.0), 'objective.generator.width is 0.0: use a fraction above 0'),
         (lambda: config(share='embeddings', temperature=0.0), 'objective.temperature is 0.0: use a number above 0'),
         (lambda: ObjectiveConfig(detection_weight=-1.0), 'objective.detection_weight is -1.0'),
-        (lambda: ObjectiveConfig('electra', GeneratorConfig(width=0.5), 'uniform'), 'uniform has no generator'),
+        (lambda: ObjectiveConfig('electra', generator=GeneratorConfig(width=0.5), sampler='uniform'), 'uniform has no generator'),
         (
             lambda: dataclasses.replace(
-                config(), objective=ObjectiveConfig('electra', GeneratorConfig(width=0.8125))
+                config(), objective=ObjectiveConfig('electra', generator=GeneratorConfig(width=0.8125))
             ),
             'objective.generator.width 0.8125 of this model: model.width 13 is not a multiple of model.heads 2',
         ),
