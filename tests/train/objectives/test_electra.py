@@ -223,7 +223,10 @@ def test_sizes_of_generators_are_those_of_the_paper():
         (lambda: GeneratorConfig(width=0.0), 'objective.generator.width is 0.0: use a fraction above 0'),
         (lambda: config(share='embeddings', temperature=0.0), 'objective.temperature is 0.0: use a number above 0'),
         (lambda: ObjectiveConfig(detection_weight=-1.0), 'objective.detection_weight is -1.0'),
-        (lambda: ObjectiveConfig('electra', generator=GeneratorConfig(width=0.5), sampler='uniform'), 'uniform has no generator'),
+        (
+            lambda: ObjectiveConfig('electra', generator=GeneratorConfig(width=0.5), sampler='uniform'),
+            'uniform has no generator',
+        ),
         (
             lambda: dataclasses.replace(
                 config(), objective=ObjectiveConfig('electra', generator=GeneratorConfig(width=0.8125))
@@ -238,6 +241,7 @@ def test_what_cannot_be_is_one_clear_line(make, said):
     assert '\n' not in str(error.value)
 
 
+@pytest.mark.slow
 def test_both_models_learn():
     """On eight rows again and again: the generator gets tokens right, and the discriminator tells its mistakes."""
     run = config(rate=0.3)
