@@ -24,7 +24,7 @@ from data.preparing.runners import Runner
 from data.preparing.selection import Selection, sample, select
 from data.preparing.tokenizing import SPLITS, tokenize_chunk, tokenize_tasks
 from data.sentencepiece_tokenizer import SentencePieceTokenizer, train_sentencepiece
-from data.store import FORMAT, MANIFEST, PARTS
+from data.store import FORMAT, MANIFEST, OFFSETS, PARTS
 from data.tokenizer import Tokenizer, tokenizer_of
 
 PLAN = f'{SCRATCH}/plan.json'
@@ -40,6 +40,7 @@ def store_options(config: DataConfig) -> dict:
         'tokenizer': config.tokenizer,
         'vocab_size': None if config.tokenizer.startswith('hf:') else config.vocab_size,
         'heldout_percent': config.heldout_percent,
+        'language': config.language,
     }
 
 
@@ -79,7 +80,7 @@ def build(
     tokenizer = tokenizer or _trained(config, files, selection, log)
     files.write(tokenizer.FILE, tokenizer.content)
     dtype = np.dtype(np.uint16 if tokenizer.vocabulary.size < _NARROW else np.uint32).name
-    chunks = tokenize_tasks(files, selection, tokenizer, dtype)
+    chunks = tokenize_tasks(files, selection, tokenizer, dtype, config.language)
     _run(run, 'tokenize', tokenize_chunk, chunks)
     counts = [json.loads(files.read(task.done)) for task in chunks]
     selection.tally.dropped['without a token'] += sum(count['empty'] for count in counts)
@@ -128,7 +129,7 @@ def _trained(config: DataConfig, files: Files, selection: Selection, log: Callab
 def _split(split: str, counts: list[dict]) -> dict:
     """What the manifest says of a split, but for its shards."""
     sizes = {part: sum(count['lengths'][f'{split}.{part}'] for count in counts) for part in PARTS}
-    return {**{part: sizes[part] for part in ('documents', 'paragraphs', 'tokens')}, 'shards': {p: [] for p in PARTS}}
+    return {**{part: sizes[part] for part in (*OFFSETS, 'tokens')}, 'shards': {p: [] for p in PARTS}}
 
 
 def tokenizer_path(spec: str) -> Path:
@@ -164,5 +165,5 @@ def _versions() -> dict[str, str]:
     return {
         'python': platform.python_version(),
         'unicode': unicodedata.unidata_version,
-        **{name: version(name) for name in ('numpy', 'sentencepiece', 'tokenizers')},
+        **{name: version(name) for name in ('numpy', 'sentencepiece', 'sentencex', 'tokenizers')},
     }

@@ -6,8 +6,9 @@ from typing import NamedTuple
 import grain
 import numpy as np
 
+from data.formats import AnyRows, Format, rows_of
+from data.pair_rows import Second
 from data.permutation import permute
-from data.rows import Rows
 from data.store import Split
 from data.vocabulary import Vocabulary
 
@@ -26,6 +27,8 @@ class HostBatch(NamedTuple):
     """int32: how often its seed had seen the whole split before."""
     joins_SxBxL: np.ndarray | None = None
     """bool: tokens that go on with the collocation before them, where those were mined."""
+    pair_labels_SxB: np.ndarray | None = None
+    """int32: 1 where the second segment is not what follows the first, in rows of pairs where that is asked."""
 
 
 def batches(
@@ -38,6 +41,8 @@ def batches(
     start: int,
     steps: int,
     local: slice | np.ndarray = slice(None),
+    form: Format = 'full_sentences',
+    second: Second = 'next',
 ) -> Iterator[HostBatch]:
     """The batches of `steps` steps of a stage, prefetched on a thread of Grain's.
 
@@ -48,11 +53,12 @@ def batches(
       batch_size: rows a step over all hosts, B.
       start: rows seen before at this length, which is the whole state of the data.
       local: this host's part of B, as a slice or as rows' numbers. Only its rows are read.
+      form, second: what rows are (`data.formats`).
 
     Raises:
-      UserError: the split is too small for one row.
+      UserError: the split is too small for one row, or lacks what the format needs.
     """
-    chunks = _Chunks(Rows(split, length, vocabulary), seeds, length, batch_size, start, steps, local)
+    chunks = _Chunks(rows_of(split, length, vocabulary, form, second), seeds, length, batch_size, start, steps, local)
     options = grain.ReadOptions(num_threads=1, prefetch_buffer_size=2)
     return _unstacked(grain.MapDataset.source(chunks).to_iter_dataset(options))
 
@@ -66,7 +72,7 @@ def _unstacked(chunks) -> Iterator[HostBatch]:
 class _Chunks:
     """Grain's random-access source. A record is a chunk's batches, on a leading axis."""
 
-    def __init__(self, rows: Rows, seeds, length: int, batch_size: int, start: int, steps: int, local):
+    def __init__(self, rows: AnyRows, seeds, length: int, batch_size: int, start: int, steps: int, local):
         self._rows, self._seeds, self._length, self._batch_size = rows, seeds, length, batch_size
         self._start, self._steps = start, steps
         self._local_B = np.arange(batch_size)[local]
@@ -84,9 +90,6 @@ class _Chunks:
             [permute(seed, self._length, epochs_NxB, positions_NxB, len(self._rows)) for seed in self._seeds], axis=1
         )
         epochs_NxSxB = np.broadcast_to(epochs_NxB[:, None], row_ids_NxSxB.shape)
-        return HostBatch(
-            self._rows.gather(row_ids_NxSxB),
-            row_ids_NxSxB.astype(np.int32),
-            epochs_NxSxB.astype(np.int32),
-            self._rows.joins(row_ids_NxSxB),
-        )
+        cut = self._rows.cut(np.array(self._seeds)[:, None], epochs_NxSxB, row_ids_NxSxB)
+        numbers = (row_ids_NxSxB.astype(np.int32), epochs_NxSxB.astype(np.int32))
+        return HostBatch(cut.tokens, *numbers, cut.joins, cut.pair_labels)

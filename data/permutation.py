@@ -25,9 +25,9 @@ def permute(seed: int, length: int, epoch, positions, n: int) -> np.ndarray:
     if positions.size and not 0 <= positions.min() <= positions.max() < n:
         raise ValueError(f'positions {positions.min()} to {positions.max()} are not in [0, {n})')
     half = np.uint64(max(1, (max(n - 1, 1).bit_length() + 1) // 2))
-    key = _mix(_mix(np.array([seed % 2**64], np.uint64) ^ _ROUND_KEYS[0]) ^ np.uint64(length))
+    key = mix(mix(np.array([seed % 2**64], np.uint64) ^ _ROUND_KEYS[0]) ^ np.uint64(length))
     first = int(epoch.min()) if epoch.size else 0
-    key_of_epoch = _mix(key ^ np.arange(first, int(epoch.max()) + 1 if epoch.size else 0, dtype=np.uint64))
+    key_of_epoch = mix(key ^ np.arange(first, int(epoch.max()) + 1 if epoch.size else 0, dtype=np.uint64))
     keys = key_of_epoch[(epoch - first).ravel()]
     rows = _feistel(positions.ravel().astype(np.uint64), keys, half)
     outside = np.flatnonzero(rows >= n)
@@ -38,15 +38,27 @@ def permute(seed: int, length: int, epoch, positions, n: int) -> np.ndarray:
     return rows.astype(np.int64).reshape(positions.shape)
 
 
+def draws(seeds, length: int, epochs, rows, count: int) -> np.ndarray:
+    """`count` numbers of 64 random bits for each (seed, length, epoch, row), which broadcast: uint64 [..., count].
+
+    They have nothing to do with the row's place in its epoch.
+    """
+    seeds, epochs, rows = np.broadcast_arrays(*(np.asarray(each, np.int64) for each in (seeds, epochs, rows)))
+    key = mix(seeds.astype(np.uint64) ^ _ROUND_KEYS[1]) ^ np.uint64(length)
+    for part in (epochs, rows):
+        key = mix(mix(key) ^ part.astype(np.uint64))
+    return mix(key[..., None] ^ mix(np.arange(1, count + 1, dtype=np.uint64) ^ _ROUND_KEYS[2]))
+
+
 def _feistel(values: np.ndarray, keys: np.ndarray, half: np.uint64) -> np.ndarray:
     mask = (np.uint64(1) << half) - np.uint64(1)
     left, right = values >> half, values & mask
     for round_key in _ROUND_KEYS:
-        left, right = right, left ^ (_mix(right ^ keys ^ round_key) & mask)
+        left, right = right, left ^ (mix(right ^ keys ^ round_key) & mask)
     return (left << half) | right
 
 
-def _mix(values: np.ndarray) -> np.ndarray:
+def mix(values: np.ndarray) -> np.ndarray:
     """The finalizer of splitmix64 (Steele et al. 2014), on uint64 arrays, modulo 2**64."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

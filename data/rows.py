@@ -3,6 +3,7 @@
 import numpy as np
 
 from data.errors import UserError
+from data.layout import Cut
 from data.store import Split
 from data.vocabulary import Vocabulary
 
@@ -64,6 +65,10 @@ class Rows:
             last[: len(self._rest) + 2] = [self._vocabulary.cls, *self._rest, self._vocabulary.sep]
             tokens[row_ids == whole] = last
         return tokens
+
+    def cut(self, seeds, epochs, row_ids) -> Cut:
+        """The rows with these numbers; neither seeds nor epochs change them."""
+        return Cut(self.gather(row_ids), self.joins(row_ids))
 
     def joins(self, row_ids) -> np.ndarray | None:
         """Which tokens of these rows go on with the collocation before them: bool [..., L]; None if none were mined."""

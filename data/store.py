@@ -1,4 +1,4 @@
-"""The token store: flat tokens on disk, the documents and paragraphs in them, and a manifest of what they are."""
+"""The token store: flat tokens on disk, where documents, paragraphs and sentences begin, and a manifest."""
 
 import dataclasses
 import json
@@ -12,11 +12,13 @@ from data.errors import UserError
 from data.shards import check, open_array
 from data.tokenizer import Tokenizer, load_tokenizer
 
-FORMAT = 2
+FORMAT = 3
 MANIFEST = 'manifest.json'
-PARTS = ('tokens', 'documents', 'paragraphs', 'labels')
+OFFSETS = ('documents', 'paragraphs', 'sentences')
+"""Arrays of a split that say where each begins and the last ends."""
+PARTS = ('tokens', *OFFSETS, 'labels')
 """Arrays of a split."""
-DTYPES = {'documents': 'int64', 'paragraphs': 'int64', 'labels': 'int32'}
+DTYPES = {**dict.fromkeys(OFFSETS, 'int64'), 'labels': 'int32'}
 """Of the arrays on disk; that of the tokens depends on the tokenizer."""
 _KEYS = {'options', 'source', 'counts', 'tokenizer', 'dtype', 'labels', 'splits'}
 
@@ -31,21 +33,26 @@ class Split:
     """int64 [documents + 1]: document d is tokens[document_offsets[d] : document_offsets[d + 1]], its SEP the last."""
     paragraph_offsets: np.ndarray
     """int64 [paragraphs + 1]; a document's last paragraph holds its SEP."""
+    sentence_offsets: np.ndarray
+    """int64 [sentences + 1]; none spans two paragraphs, and a document's last sentence holds its SEP."""
     labels: list[str]
     """One a document, '' where the corpus gives none."""
     joins: np.ndarray | None = None
     """bool [T], once `with_collocations` has found them: a token that begins a word of the collocation before it."""
 
     def first(self, count: int) -> 'Split':
-        """The first `count` tokens (or all); the last document and paragraph are cut there."""
+        """The first `count` tokens (or all); the last document, paragraph and sentence are cut there."""
         count = min(count, len(self.tokens))
-        documents = self.document_offsets[self.document_offsets < count]
-        paragraphs = self.paragraph_offsets[self.paragraph_offsets < count]
+        documents, paragraphs, sentences = (
+            np.append(offsets[: np.searchsorted(offsets, count)], count)
+            for offsets in (self.document_offsets, self.paragraph_offsets, self.sentence_offsets)
+        )
         return Split(
             tokens=self.tokens[:count],
-            document_offsets=np.append(documents, count),
-            paragraph_offsets=np.append(paragraphs, count),
-            labels=self.labels[: len(documents)],
+            document_offsets=documents,
+            paragraph_offsets=paragraphs,
+            sentence_offsets=sentences,
+            labels=self.labels[: len(documents) - 1],
             joins=None if self.joins is None else self.joins[:count],
         )
 
@@ -116,19 +123,19 @@ def check_store(store: TokenStore) -> None:
 def _open_split(folder: Path, name: str, manifest: dict) -> Split:
     stated = manifest['splits'][name]
     try:
-        tokens, documents, paragraphs, labels = (
+        tokens, *offsets, labels = (
             open_array(folder, stated['shards'][part], DTYPES.get(part, manifest['dtype'])) for part in PARTS
         )
     except (OSError, ValueError, KeyError) as error:
         raise UserError(f'{folder}: broken ({error}); prepare it again with experiments.prepare --overwrite') from None
-    held = {'documents': len(documents) - 1, 'paragraphs': len(paragraphs) - 1, 'tokens': len(tokens)}
-    ends = {int(documents[-1]), int(paragraphs[-1]), len(tokens)}
+    held = {'tokens': len(tokens)} | {part: len(found) - 1 for part, found in zip(OFFSETS, offsets, strict=True)}
+    ends = {int(found[-1]) for found in offsets} | {len(tokens)}
     if any(held[part] != stated[part] for part in held) or len(ends) > 1 or len(labels) != held['documents']:
         raise UserError(
             f'{folder}: {name} does not hold what {MANIFEST} says; '
             'prepare it again with experiments.prepare --overwrite'
         )
-    return Split(tokens, documents, paragraphs, _names(manifest['labels'], labels))
+    return Split(tokens, *offsets, _names(manifest['labels'], labels))
 
 
 def _names(names: Sequence[str], numbers: np.ndarray) -> list[str]:

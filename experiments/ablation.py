@@ -106,6 +106,18 @@ class Ablation:
             raise ValueError(f'primary_task {self.primary_task!r} is not among evaluation.tasks; {has}')
         if self.primary_task is None and known(self.primary).kind == 'task':
             raise ValueError(f'primary {self.primary!r} is measured on a task: name it as primary_task')
+        unpaired = [arm.name for arm in self.arms if not self.config(arm.name).objective.judges_pairs]
+        if unpaired and known(self.primary).needs_pairs:
+            raise ValueError(
+                f'primary {self.primary!r} needs a head for pairs, and the objective of arm {unpaired[0]!r} trains '
+                'none: use loss, probe, or a task with primary_task'
+            )
+        headless = [arm.name for arm in self.arms if not self.config(arm.name).objective.predicts]
+        if headless and self.primary_task is None and known(self.primary).needs_head:
+            raise ValueError(
+                f'primary {self.primary!r} needs an MLM head, and the objective of arm {headless[0]!r} trains none: '
+                'use probe, or a task with primary_task'
+            )
 
     def arm(self, name: str) -> Arm:
         for arm in self.arms:

@@ -22,6 +22,8 @@ from train.config import Config, Stage
 from train.program import Program
 
 ARM = 'imported'
+LEAST_SHARE = 0.9
+"""Pieces of a tokenizer for each id of its model, at least."""
 
 
 def bring_in(folder: Path, out: Path) -> str:
@@ -84,11 +86,14 @@ def read_tokenizer(folder: Path, model_size: int) -> Tokenizer:
     """The tokenizer of a folder of `transformers`, whose model has so many pieces.
 
     Raises:
-      UserError: there is none that can be read, or it has more pieces than the model.
+      UserError: there is none that can be read, or it is another model's: it has more pieces than the model has ids, or
+        far fewer.
     """
     tokenizer = _tokenizer(folder)
-    if tokenizer.vocabulary.size > model_size:
-        raise UserError(f'{folder}: the tokenizer has {tokenizer.vocabulary.size} pieces, the model {model_size}')
+    size = tokenizer.vocabulary.size
+    # Models may have some ids more, so that their number is a multiple of 64 or 128.
+    if not LEAST_SHARE * model_size <= size <= model_size:
+        raise UserError(f'{folder}: the tokenizer has {size} pieces, the model {model_size}: it is of another model')
     return tokenizer
 
 

@@ -27,8 +27,12 @@ def fill(config: Config, params: Any, tokenizer: Tokenizer, text: str, top: int)
     """The likeliest ordinary pieces at each [MASK], all masks hidden at once.
 
     Raises:
-      UserError: the text has more tokens than the model's longest stage.
+      UserError: the text has more tokens than the model's longest stage, or the model has no head for this.
     """
+    if 'head' not in params:
+        raise UserError(
+            f'this arm was trained by objective {config.objective.name} and has no MLM head: name another --arm'
+        )
     vocabulary = tokenizer.vocabulary
     tokens = np.concatenate([[vocabulary.cls], encode_with_masks(tokenizer, text), [vocabulary.sep]]).astype(np.int32)
     longest = max(stage.length for stage in config.stages)

@@ -17,16 +17,22 @@ class Metric:
     kind: Literal['common', 'own', 'whole', 'task', 'cost', 'counted', 'note'] = 'whole'
     """Measured at each common rate; at the arm's own rate, so that no difference means anything; once for a model; on
     a downstream task; what a replica costs; a baseline by counting; no measure but something to know of one."""
+    needs_head: bool = False
+    """It is measured with an MLM head, which not every objective trains."""
+    needs_pairs: bool = False
+    """It is measured with a head for pairs, which few objectives train."""
 
 
 METRICS = {
-    'loss': Metric('loss', 'nats a token', 'nats', 3, False, 'common'),
+    'loss': Metric('loss', 'nats a token', 'nats', 3, False, 'common', True),
     # Of masked tokens; with a task, of that task's examples.
-    'accuracy': Metric('accuracy', '%', 'points', 2, True, 'common'),
-    'own_loss': Metric('own-rate loss', 'nats a token', 'nats', 3, False, 'own'),
-    'own_accuracy': Metric('own-rate accuracy', '%', 'points', 2, True, 'own'),
-    'likelihood': Metric('pseudo-log-likelihood', 'nats a word', 'nats a word', 3, True),
+    'accuracy': Metric('accuracy', '%', 'points', 2, True, 'common', True),
+    'own_loss': Metric('own-rate loss', 'nats a token', 'nats', 3, False, 'own', True),
+    'own_accuracy': Metric('own-rate accuracy', '%', 'points', 2, True, 'own', True),
+    'likelihood': Metric('pseudo-log-likelihood', 'nats a word', 'nats a word', 3, True, needs_head=True),
     'probe': Metric('probe accuracy', '%', 'points', 2, True),
+    'nsp_accuracy': Metric('NSP accuracy', '%', 'points', 2, True, needs_pairs=True),
+    'sop_accuracy': Metric('SOP accuracy', '%', 'points', 2, True, needs_pairs=True),
     'matthews': Metric('Matthews correlation', '%', 'points', 2, True, 'task'),
     'f1': Metric('F1', '%', 'points', 2, True, 'task'),
     'macro_f1': Metric('macro F1', '%', 'points', 2, True, 'task'),
@@ -44,6 +50,7 @@ METRICS = {
     'both_loss': Metric('counts: both neighbours', kind='counted'),
     'probe_majority': Metric('commonest label', kind='note'),
     'curve_loss': Metric('loss of the learning curve', kind='note'),
+    'curve_probe': Metric('probe accuracy of the learning curve', kind='note'),
     'degenerate': Metric('learnt nothing', kind='note'),
     'finetuning_failed': Metric('not finite in fine-tuning', kind='note'),
 }

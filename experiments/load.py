@@ -17,7 +17,7 @@ from train.program import Program
 def load_replica(
     workdir: Path, arm: str | None = None, seed: int | None = None, step: int | None = None
 ) -> tuple[Config, Any, Tokenizer]:
-    """Config, parameters and tokenizer of one replica, from a checkpoint.
+    """Config, parameters (the tree of `model.mlm`) and tokenizer of one replica, from a checkpoint.
 
     Args:
       arm: the baseline if not given.
@@ -51,4 +51,5 @@ def load_replica(
         raise UserError(f'{workdir} has no checkpoint of step {step}: it has {", ".join(map(str, steps))}')
     if restored is None:
         raise UserError(f'{workdir} has no checkpoint of arm {arm!r}, seed {seed} yet')
-    return config, jax.tree.map(lambda leaf: leaf[index], restored[1].params), tokenizer
+    params = program.encoders(restored[1].params)
+    return config, jax.tree.map(lambda leaf: leaf[index], params), tokenizer

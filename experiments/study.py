@@ -12,7 +12,7 @@ import jax
 from tqdm import tqdm
 
 from data.errors import UserError
-from data.rows import Rows
+from data.formats import rows_of
 from data.store import TokenStore
 from experiments import tuning
 from experiments import workdir as workdirs
@@ -35,6 +35,7 @@ from train.loop import Stopped, train
 from train.mesh import side_by_side
 from train.metrics import Metrics, NoMetrics, read
 from train.preemption import Preemption
+from train.probe import Probe
 from train.program import Program
 from train.step import State
 from train.versions import versions
@@ -171,8 +172,9 @@ class Study:
     def _program(self, cohort: Cohort) -> Program:
         """The cohort's program, once it is clear that it fits the devices and that the text has rows for it."""
         vocabulary = self._store.tokenizer.vocabulary
+        objective = cohort.config.objective
         for stage in cohort.config.stages:
-            Rows(self._store.train, stage.length, vocabulary)
+            rows_of(self._store.train, stage.length, vocabulary, objective.rows, objective.second)
         try:
             return Program.of(cohort, vocabulary)
         except ValueError as error:
@@ -204,7 +206,8 @@ class Study:
             say(f'cohort {cohort.name}: evaluated in {time.monotonic() - trained:.0f} s')
         evaluated = time.monotonic()
         if downstream:
-            params_R, step_R = state.params, hosts.readable(state.step, program.mesh).tolist()
+            params_R = program.encoders(state.params)
+            step_R = hosts.readable(state.step, program.mesh).tolist()
             del state, restored  # the optimizer's moments are not needed any more
             failed = {
                 (replica.arm, replica.seed)
@@ -238,10 +241,15 @@ class Study:
 
     def _curve(self, program: Program, writer: Metrics):
         """Writes a point of each replica's learning curve, at the last stage's length."""
-        config = program.cohort.config
-        held_out = HeldOut(self._store, program.cohort, config.stages[-1].length, program.mesh)
+        cohort, config = program.cohort, program.cohort.config
+        at = (self._store, cohort, config.stages[-1].length, program.mesh)
+        held_out = HeldOut(*at) if config.objective.predicts else None
+        probe = Probe(*at, config.evaluation.curve_probe) if config.evaluation.curve_probe else None
 
         def curve(state: State, stage: int, step: int) -> None:
-            writer.write(*({'kind': 'figure', **point} for point in held_out.curve(state.params, stage, step)))
+            params_R = program.encoders(state.params)
+            points = held_out.curve(params_R, stage, step) if held_out else []
+            points += probe.figures(params_R, stage, step, 'curve_probe') if probe else []
+            writer.write(*({'kind': 'figure', **point} for point in points))
 
         return curve

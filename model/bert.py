@@ -28,7 +28,7 @@ class Table(nn.Module):
 
 
 class Embeddings(nn.Module):
-    """Token, position (if learned) and type embeddings, summed, normed, dropped."""
+    """Token, position (if learned) and type embeddings, summed, normed, dropped; projected if of another width."""
 
     config: ModelConfig
 
@@ -42,21 +42,25 @@ class Embeddings(nn.Module):
           ValueError: rows are longer than the table of learned positions.
         """
         config = self.config
-        length = tokens_BxL.shape[-1]
-        token_VxD = Table(config.padded_vocab_size, config.width, 'vocab', name='token')()
-        type_TxD = Table(config.type_vocab_size, config.width, 'type', name='type')()
-        hidden_BxLxD = jnp.take(token_VxD, tokens_BxL, axis=0)
+        length, width = tokens_BxL.shape[-1], config.table_width
+        token_VxE = Table(config.padded_vocab_size, width, 'vocab', name='token')()
+        type_TxE = Table(config.type_vocab_size, width, 'type', name='type')()
+        hidden_BxLxE = jnp.take(token_VxE, tokens_BxL, axis=0)
         if type_ids_BxL is None:
-            hidden_BxLxD += type_TxD[:1][None]
+            hidden_BxLxE += type_TxE[:1][None]
         else:
-            hidden_BxLxD += jnp.take(type_TxD, type_ids_BxL, axis=0)
+            hidden_BxLxE += jnp.take(type_TxE, type_ids_BxL, axis=0)
         if config.positions == 'learned':
             if length > config.max_length:
                 raise ValueError(f'rows of {length} tokens, but model.max_length is {config.max_length}')
-            position_LxD = Table(config.max_length, config.width, 'position', name='position')()[:length]
-            hidden_BxLxD += position_LxD[None]
-        hidden_BxLxD = LayerNorm(config.norm_epsilon, name='norm')(hidden_BxLxD.astype(config.dtype))
-        return _dropped(named(hidden_BxLxD, 'batch', 'length', 'width'), config.dropout, key)
+            position_LxE = Table(config.max_length, width, 'position', name='position')()[:length]
+            hidden_BxLxE += position_LxE[None]
+        hidden_BxLxE = LayerNorm(config.norm_epsilon, name='norm')(hidden_BxLxE.astype(config.dtype))
+        hidden_BxLxE = _dropped(named(hidden_BxLxE, 'batch', 'length', 'width'), config.dropout, key)
+        if width == config.width:
+            return hidden_BxLxE
+        project = Linear('ble,ed->bld', (width, config.width), ('embed', 'head_embed'), name='projection')
+        return named(project(hidden_BxLxE), 'batch', 'length', 'width')
 
 
 class FeedForward(nn.Module):
@@ -124,17 +128,17 @@ class Head(nn.Module):
     config: ModelConfig
 
     @nn.compact
-    def __call__(self, hidden_BxMxD: jax.Array, token_VxD: jax.Array) -> jax.Array:
+    def __call__(self, hidden_BxMxD: jax.Array, token_VxE: jax.Array) -> jax.Array:
         """Logits [B, M, V], float32. Padding ids (vocab_size and up) get a large negative one."""
         config = self.config
-        dense = Linear('bmd,de->bme', (config.width, config.width), ('embed', 'head_embed'), name='dense')
-        dense_BxMxD = named(dense(hidden_BxMxD), 'batch', 'length', 'width')
-        hidden_BxMxD = LayerNorm(config.norm_epsilon, name='norm')(gelu(dense_BxMxD))
+        dense = Linear('bmd,de->bme', (config.width, config.table_width), ('embed', 'head_embed'), name='dense')
+        dense_BxMxE = named(dense(hidden_BxMxD), 'batch', 'length', 'width')
+        hidden_BxMxE = LayerNorm(config.norm_epsilon, name='norm')(gelu(dense_BxMxE))
         bias_V = declare(self, 'bias', (config.padded_vocab_size,), ('vocab',))
         logits_BxMxV = jnp.einsum(
-            'bmd,vd->bmv',
-            hidden_BxMxD,
-            used(token_VxD.astype(hidden_BxMxD.dtype), 'vocab', 'embed'),
+            'bme,ve->bmv',
+            hidden_BxMxE,
+            used(token_VxE.astype(hidden_BxMxE.dtype), 'vocab', 'embed'),
             preferred_element_type=jnp.float32,
         )
         logits_BxMxV = named(logits_BxMxV, 'batch', 'length', 'vocab')

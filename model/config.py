@@ -1,6 +1,6 @@
-"""The encoder's shape."""
+"""The encoder's shape, and that of a generator beside it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 
@@ -44,6 +44,8 @@ class ModelConfig:
     """Recompute each layer's activations in the backward pass."""
     dtype: Literal['float32', 'bfloat16'] = 'float32'
     """Compute type; parameters, norms' statistics, softmax and logits are float32 always."""
+    embedding_width: int = 0
+    """Width of the tables of embeddings, E, which are then projected to D (ALBERT, ELECTRA-small); 0: D."""
     vocab_size: int = 0
     """Ids in use, without padding ids. 0: taken from the tokenizer."""
 
@@ -55,6 +57,11 @@ class ModelConfig:
     @property
     def head_width(self) -> int:
         return self.width // self.heads
+
+    @property
+    def table_width(self) -> int:
+        """Width of the tables of embeddings."""
+        return self.embedding_width or self.width
 
     def __post_init__(self):
         for name in ('layers', 'width', 'heads', 'feed_forward', 'max_length', 'type_vocab_size'):
@@ -70,6 +77,8 @@ class ModelConfig:
         for name in ('dropout', 'attention_dropout'):
             if not 0 <= getattr(self, name) < 1:
                 raise ValueError(f'model.{name} is {getattr(self, name)}: use a number from 0 to below 1')
+        if self.embedding_width < 0:
+            raise ValueError(f'model.embedding_width is {self.embedding_width}: use 0 (the width) or more')
         if self.window < 0:
             raise ValueError(f'model.window is {self.window}: use 0 (no window) or more')
         if self.attention != 'xla' and self.attention_dropout:
@@ -80,6 +89,45 @@ class ModelConfig:
             raise ValueError('model.attention cudnn computes in bfloat16: set model.dtype bfloat16 or use xla')
 
 
+@dataclass(frozen=True)
+class GeneratorConfig:
+    """The small masked language model that replaces tokens for a discriminator (Clark et al. 2020)."""
+
+    width: float = 0.25
+    """Its hidden width, heads and feed-forward, as a fraction of the model's."""
+    layers: float = 1.0
+    """Its layers, as a fraction of the model's."""
+    share: Literal['embeddings', 'token', 'disentangled', 'weights', 'none'] = 'embeddings'
+    """What is one with the model's: all embeddings; the token table; the token table as in GDES (He et al. 2023: the
+    model reads it without sending it a gradient, plus a table of its own that starts at 0); the whole encoder; nothing.
+    Shared tables are projected where the generator is narrower than they are."""
+
+    def __post_init__(self):
+        for name in ('width', 'layers'):
+            if not 0 < getattr(self, name) <= 4:
+                raise ValueError(f'objective.generator.{name} is {getattr(self, name)}: use a fraction above 0')
+        if self.share == 'weights' and (self.width, self.layers) != (1.0, 1.0):
+            raise ValueError(
+                f'objective.generator.share weights needs a generator as large as the model, not {self.width:g} of its '
+                f'width and {self.layers:g} of its layers: set both to 1, or share embeddings'
+            )
+
+
+def generator_model(model: ModelConfig, generator: GeneratorConfig) -> ModelConfig:
+    """The shape of a generator.
+
+    Raises:
+      ValueError: the model has no such fraction: heads of equal width, for example.
+    """
+    width, layers = generator.width, generator.layers
+    sizes = {name: max(1, round(width * getattr(model, name))) for name in ('width', 'heads', 'feed_forward')}
+    embedding_width = 0 if generator.share == 'none' else model.table_width
+    try:
+        return replace(model, **sizes, layers=max(1, round(layers * model.layers)), embedding_width=embedding_width)
+    except ValueError as error:
+        raise ValueError(f'objective.generator.width {width:g} of this model: {error}') from None
+
+
 # layers, width, heads, feed_forward. Tiny to medium: google-research/bert README; base, large: Devlin et al. Section 3.
 SIZES = {
     'tiny': dict(layers=2, width=128, heads=2, feed_forward=512),
@@ -88,4 +136,6 @@ SIZES = {
     'medium': dict(layers=8, width=512, heads=8, feed_forward=2048),
     'base': dict(layers=12, width=768, heads=12, feed_forward=3072),
     'large': dict(layers=24, width=1024, heads=16, feed_forward=4096),
+    # Clark et al. 2020, Table 6. ELECTRA-base and -large have the sizes of BERT's.
+    'electra_small': dict(layers=12, width=256, heads=4, feed_forward=1024, embedding_width=128),
 }

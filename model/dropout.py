@@ -26,13 +26,13 @@ def keep(seed_3: jax.Array, rate: float, shape: tuple[int, ...], positions_BxM: 
         noise they get. None: at 0 to M - 1.
     """
     outer, (rows, columns) = shape[:-2], shape[-2:]
-    seed_of_outer = _hash(_places(outer), seed_3[0], seed_3[1]).reshape(outer + (1, 1))
+    seed_of_outer = hashed(_places(outer), seed_3[0], seed_3[1]).reshape(outer + (1, 1))
     if positions_BxM is None:
         row = jnp.arange(rows, dtype=jnp.uint32).reshape((1,) * len(outer) + (rows, 1))
     else:
         row = positions_BxM.astype(jnp.uint32).reshape(shape[:1] + (1,) * (len(outer) - 1) + (rows, 1))
     column = jnp.arange(columns, dtype=jnp.uint32).reshape((1,) * (len(shape) - 1) + (columns,))
-    return _hash(row * jnp.uint32(columns) + column, seed_of_outer, seed_3[2]) >= jnp.uint32(round(rate * 2**32))
+    return hashed(row * jnp.uint32(columns) + column, seed_of_outer, seed_3[2]) >= jnp.uint32(round(rate * 2**32))
 
 
 def _places(shape: tuple[int, ...]) -> jax.Array:
@@ -40,7 +40,8 @@ def _places(shape: tuple[int, ...]) -> jax.Array:
     return jnp.arange(math.prod(shape), dtype=jnp.uint32).reshape(shape)
 
 
-def _hash(x: jax.Array, before: jax.Array, between: jax.Array) -> jax.Array:
+def hashed(x: jax.Array, before: jax.Array, between: jax.Array) -> jax.Array:
+    """32 random bits for each number `x`, all uint32: alike for equal numbers and equal words of a key."""
     x = x ^ before
     x = (x ^ (x >> 17)) * jnp.uint32(0xED5AD4BB) + between
     x = (x ^ (x >> 11)) * jnp.uint32(0xAC4C1B51)

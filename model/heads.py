@@ -16,7 +16,7 @@ from model.bert import Pooler
 from model.config import ModelConfig
 from model.dropout import drop, noise_seed
 from model.linear import Linear
-from model.mlm import Params
+from model.mlm import Params, declared_by
 from model.parameters import draw_tree
 
 Kind = Literal['classification', 'regression', 'tagging', 'span']
@@ -79,6 +79,12 @@ def init_head(key: jax.Array, config: ModelConfig, kind: Kind, labels: int, feat
     if 'tagger' in shapes:
         drawn['tagger'] = nn.unbox(head.init(key, states_1x1xE, lengths_1)['params']['tagger'])
     return drawn
+
+
+def declared_head(config: ModelConfig, kind: Kind, labels: int) -> Params:
+    """The boxes of such a head's parameters, as `model.mlm.declared` has those of the encoder."""
+    inputs = (jnp.zeros((1, 1, config.width), config.dtype), jnp.ones(1, jnp.int32))
+    return declared_by(TaskHead(config, kind, labels, frozen=False), *inputs)
 
 
 def apply_head(

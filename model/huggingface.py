@@ -78,8 +78,13 @@ def write_bert(folder: str | Path, config: ModelConfig, params: Params, pad_id: 
     They are those of a BertForMaskedLM, or of a BertModel where the parameters have no head.
 
     Raises:
-      UserError: the model has no form there: pre-LN or rotary positions.
+      UserError: the model has no form there: pre-LN, rotary positions, or tables of another width.
     """
+    if config.table_width != config.width:
+        raise UserError(
+            f'a model with model.embedding_width {config.embedding_width} is no BERT of transformers, whose tables '
+            'are as wide as the model'
+        )
     if config.norm != 'post' or config.positions != 'learned':
         raise UserError(
             f'a model with model.norm {config.norm} and model.positions {config.positions} is no BERT of transformers: '

@@ -15,6 +15,7 @@ _MODULES = {
     'embeddings/position': ('bert.embeddings.position_embeddings', {'embedding': 'weight'}),
     'embeddings/type': ('bert.embeddings.token_type_embeddings', {'embedding': 'weight'}),
     'embeddings/norm': ('bert.embeddings.LayerNorm', _NORM),
+    'embeddings/projection': ('bert.embeddings_project', _LINEAR),  # ELECTRA's
     'layers/attention/query': ('bert.encoder.layer.{}.attention.self.query', _LINEAR),
     'layers/attention/key': ('bert.encoder.layer.{}.attention.self.key', _LINEAR),
     'layers/attention/value': ('bert.encoder.layer.{}.attention.self.value', _LINEAR),

@@ -1,7 +1,8 @@
 """The model as others see it: pure functions of (parameters, arrays). No state, no Flax outside this folder.
 
 Parameters are a nested dict of float32 arrays:
-  embeddings/{token,type,position}/embedding, embeddings/norm/{scale,bias}
+  embeddings/{token,type,position}/embedding, embeddings/norm/{scale,bias}, embeddings/projection/{kernel,bias} where
+  the tables are of another width
   layers/attention/{query,key,value,output}/{kernel,bias}, layers/feed_forward/{up,down}/{kernel,bias},
   layers/{attention_norm,feed_forward_norm}/{scale,bias}, each with a leading axis of layers
   final_norm/{scale,bias} (pre-LN)
@@ -25,17 +26,12 @@ Params = dict[str, Any]
 
 def init(key: jax.Array, config: ModelConfig) -> Params:
     """Initial parameters, drawn leaf by leaf from (key, path, layer)."""
-    return draw_tree(key, nn.unbox(_declared(config)), config.init_stddev)
+    return draw_tree(key, nn.unbox(declared(config)), config.init_stddev)
 
 
 def shapes(config: ModelConfig) -> Params:
     """Shapes and types of all parameters, with those of the pooler under `pooler`."""
-    return nn.unbox(_declared(config)) | {'pooler': nn.unbox(_pooler(config))}
-
-
-def logical_axes(config: ModelConfig) -> Params:
-    """The parameters' tree with, for each leaf, the names of its axes (`model.parameters.AXES`)."""
-    return jax.tree.map(lambda box: box.names, _declared(config), is_leaf=lambda x: isinstance(x, nn.Partitioned))
+    return nn.unbox(declared(config)) | {'pooler': nn.unbox(_pooler(config))}
 
 
 def encode(
@@ -108,14 +104,14 @@ def pool(params: Params, config: ModelConfig, hidden_BxLxD: jax.Array) -> jax.Ar
     return Pooler(config).apply({'params': params}, hidden_BxLxD)
 
 
-def _declared(config: ModelConfig) -> Params:
-    """Shapes and names of axes of all parameters, without drawing any."""
+def declared(config: ModelConfig) -> Params:
+    """All parameters without values: at each leaf a box of its shape and type with the names of its axes."""
     tokens_1x1 = jnp.zeros((1, 1), jnp.int32)
     hidden_1x1xD = jnp.zeros((1, 1, config.width), config.dtype)
     # One row of one token cannot be cut over a mesh, as a kernel's arrays are; the parameters are the same without.
-    layer = _shapes(Layer(replace(config, attention='xla')), hidden_1x1xD, tokens_1x1)
-    declared = {
-        'embeddings': _shapes(Embeddings(config), tokens_1x1),
+    layer = declared_by(Layer(replace(config, attention='xla')), hidden_1x1xD, tokens_1x1)
+    boxes = {
+        'embeddings': declared_by(Embeddings(config), tokens_1x1),
         'layers': jax.tree.map(
             lambda box: nn.LogicallyPartitioned(
                 jax.ShapeDtypeStruct((config.layers, *box.value.shape), box.value.dtype), ('layers', *box.names)
@@ -123,16 +119,17 @@ def _declared(config: ModelConfig) -> Params:
             layer,
             is_leaf=lambda x: isinstance(x, nn.Partitioned),
         ),
-        'head': _shapes(Head(config), hidden_1x1xD, jnp.zeros((config.padded_vocab_size, config.width))),
+        'head': declared_by(Head(config), hidden_1x1xD, jnp.zeros((config.padded_vocab_size, config.table_width))),
     }
     if config.norm == 'pre':
-        declared['final_norm'] = _shapes(LayerNorm(config.norm_epsilon), hidden_1x1xD)
-    return declared
+        boxes['final_norm'] = declared_by(LayerNorm(config.norm_epsilon), hidden_1x1xD)
+    return boxes
 
 
 def _pooler(config: ModelConfig) -> Params:
-    return _shapes(Pooler(config), jnp.zeros((1, 1, config.width), config.dtype))
+    return declared_by(Pooler(config), jnp.zeros((1, 1, config.width), config.dtype))
 
 
-def _shapes(module: nn.Module, *inputs: jax.Array) -> Params:
+def declared_by(module: nn.Module, *inputs: jax.Array) -> Params:
+    """What a module declares when it is given such inputs."""
     return jax.eval_shape(module.init, jax.random.key(0), *inputs)['params']

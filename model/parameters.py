@@ -18,10 +18,16 @@ AXES = ('layers', 'vocab', 'position', 'type', 'embed', 'head_embed', 'heads', '
 def declare(module: nn.Module, name: str, shape: tuple[int, ...], axes: tuple[str, ...]) -> jax.Array:
     """The module's parameter `name`, float32, whose axes carry logical names.
 
-    Its name says how it starts: `kernel` and `embedding` from a truncated normal, `bias` at 0, `scale` at 1.
+    Its name says how it starts: `kernel` and `embedding` from a truncated normal, `bias` and `delta` (what is added to
+    another parameter) at 0, `scale` at 1.
     """
     assert len(shape) == len(axes) and set(axes) <= set(AXES), (name, shape, axes)
     return module.param(name, nn.with_logical_partitioning(nn.initializers.zeros, axes), shape, jnp.float32)
+
+
+def logical_axes(declared: dict) -> dict:
+    """A tree of boxes (`model.mlm.declared`) with, for each leaf, the names of its axes."""
+    return jax.tree.map(lambda box: box.names, declared, is_leaf=lambda x: isinstance(x, nn.Partitioned))
 
 
 def draw(key: jax.Array, path: str, shape: tuple[int, ...], stddev: float) -> jax.Array:
@@ -32,19 +38,19 @@ def draw(key: jax.Array, path: str, shape: tuple[int, ...], stddev: float) -> ja
 
     Args:
       key: typed key.
-      path: the leaf's place in the tree, such as 'layers/attention/query/kernel'; under 'layers' the first axis of
+      path: the leaf's place in the tree, such as 'layers/attention/query/kernel'; under a 'layers' the first axis of
         `shape` counts layers.
       stddev: that of the normal distribution before it is cut.
     """
     kind = path.rsplit('/', 1)[-1]
-    if kind == 'bias':
+    if kind in ('bias', 'delta'):
         return jnp.zeros(shape, jnp.float32)
     if kind == 'scale':
         return jnp.ones(shape, jnp.float32)
     if kind not in ('kernel', 'embedding'):
         raise ValueError(f'parameter {path}: no initial distribution for a leaf named {kind!r}')
     key = jax.random.fold_in(key, zlib.crc32(path.encode()))
-    if path.startswith('layers/'):
+    if 'layers' in path.split('/'):
         keys = jax.vmap(jax.random.fold_in, (None, 0))(key, jnp.arange(shape[0]))
         return stddev * jax.vmap(lambda k: jax.random.truncated_normal(k, -2.0, 2.0, shape[1:], jnp.float32))(keys)
     return stddev * jax.random.truncated_normal(key, -2.0, 2.0, shape, jnp.float32)

@@ -5,8 +5,9 @@ from typing import Literal
 
 from data.config import DataConfig
 from data.tasks.config import TaskConfig
-from model.config import ModelConfig
+from model.config import ModelConfig, generator_model
 from train.finetuning.recipe import Recipe
+from train.objectives.config import ObjectiveConfig
 
 
 @dataclass(frozen=True)
@@ -174,6 +175,8 @@ class EvaluationConfig:
     """Rows evaluated at once. Changes no figure."""
     likelihood_paragraphs: int = 64
     """Held-out paragraphs for the pseudo-log-likelihood per word (0: none)."""
+    curve_probe: int = 0
+    """Held-out paragraphs for a probe at each point, which arms without an MLM head have too (0: none)."""
     probe_paragraphs: int = 1500
     """Held-out paragraphs for the frozen-feature probe (0: none). Needs a corpus with labels."""
     examples: int = 4
@@ -186,7 +189,15 @@ class EvaluationConfig:
     def __post_init__(self):
         if not self.rates or not all(0 < rate <= 1 for rate in self.rates) or len(set(self.rates)) < len(self.rates):
             raise ValueError(f'evaluation.rates {self.rates}: give at least one rate above 0 and up to 1, each once')
-        for name in ('rows', 'curve_every', 'curve_rows', 'likelihood_paragraphs', 'probe_paragraphs', 'examples'):
+        for name in (
+            'rows',
+            'curve_every',
+            'curve_rows',
+            'curve_probe',
+            'likelihood_paragraphs',
+            'probe_paragraphs',
+            'examples',
+        ):
             if getattr(self, name) < 0:
                 raise ValueError(f'evaluation.{name} is {getattr(self, name)}: use 0 or more')
         if self.batch_size < 1 or (self.curve_every and not self.curve_rows):
@@ -244,6 +255,7 @@ class Config:
 
     data: DataConfig = field(default_factory=DataConfig)
     model: ModelConfig = field(default_factory=ModelConfig)
+    objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
     masking: MaskingConfig = field(default_factory=MaskingConfig)
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
     stages: tuple[Stage, ...] = (Stage(length=64, batch_size=16, steps=100), Stage(length=128, batch_size=8, steps=20))
@@ -260,6 +272,12 @@ class Config:
         longest = max(stage.length for stage in self.stages)
         if self.model.positions == 'learned' and longest > self.model.max_length:
             raise ValueError(f'model.max_length {self.model.max_length} is below the longest stage, {longest}')
+        if self.objective.has_pairs and self.model.type_vocab_size < 2:
+            raise ValueError(
+                f'objective.rows {self.objective.rows} tells two segments apart by type: set model.type_vocab_size to 2'
+            )
+        if self.objective.has_generator:
+            generator_model(self.model, self.objective.generator)  # refuses what cannot be
         targets = {rate: rate * (self.stages[-1].length - 2) for rate in self.evaluation.rates}
         if none := [rate for rate, count in targets.items() if count < 0.5]:
             raise ValueError(

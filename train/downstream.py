@@ -8,12 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from data.tasks.tfidf import tfidf_scores
-from model import mlm
 from train.cohort import MAJORITY, RANDOM, TFIDF, Cohort
 from train.finetuning.encoders import Encoders
 from train.finetuning.task_data import TaskData
 from train.finetuning.tune import Result, chosen
+from train.objectives.table import objective_of
 from train.randomness import WEIGHTS, purpose_key
+from train.step import init_params
 
 
 def cohort_encoders(cohort: Cohort, params_R: Any, baseline: str) -> Encoders:
@@ -23,13 +24,14 @@ def cohort_encoders(cohort: Cohort, params_R: Any, baseline: str) -> Encoders:
     baseline's serve for all.
 
     Args:
-      params_R: None: the encoders have none yet.
+      params_R: the tree of `model.mlm`; None: the encoders have none yet.
     """
     config = cohort.config
     names = [(replica.arm, replica.seed) for replica in cohort.replicas]
     started = [replica.seed for replica in cohort.replicas if replica.arm == baseline]
     if started and params_R is not None:
-        init = jax.vmap(lambda seed: mlm.init(purpose_key(seed, WEIGHTS), config.model))
+        encoder = objective_of(config).encoder
+        init = jax.vmap(lambda seed: encoder(init_params(purpose_key(seed, WEIGHTS), config)))
 
         def extended(params_R: Any, seeds_N: jax.Array) -> Any:
             return jax.tree.map(lambda a, b: jnp.concatenate([a, b]), params_R, init(seeds_N))

@@ -17,7 +17,7 @@ from train.figures import figure
 from train.fixed_masks import fixed_settings, own_settings, slots_for
 from train.heldout_rows import heldout_rows
 from train.masking import Masked, document_ids, mask_rows
-from train.objectives import judged
+from train.objectives.cross_entropy import judged
 from train.rates import UNITS
 from train.replicas import ReplicaProgram
 from train.settings import Settings, stacked

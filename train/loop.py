@@ -144,6 +144,8 @@ def _rows(
         start=rows_before(config, step)[1],
         steps=steps,
         local=local,
+        form=config.objective.rows,
+        second=config.objective.second,
     )
 
 

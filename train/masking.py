@@ -15,7 +15,8 @@ import numpy as np
 from jax import lax
 
 from data.vocabulary import Vocabulary
-from train.randomness import CUTS, RANKS, REPLACEMENTS, RULE, SPANS, purpose_key
+from model.dropout import noise_seed
+from train.randomness import CUTS, RANKS, REPLACEMENTS, RULE, SAMPLES, SPANS, purpose_key
 from train.rates import LONGEST_ROW, count
 from train.settings import Settings
 from train.units import UNIT_NUMBERS, first_tokens, span_lengths
@@ -41,12 +42,26 @@ def document_ids(tokens_BxL: jax.Array, vocabulary: Vocabulary) -> jax.Array:
     return jnp.where(tokens_BxL == vocabulary.pad, 0, 1 + before_BxL)
 
 
+def pair_ids(tokens_BxL: jax.Array, vocabulary: Vocabulary) -> tuple[jax.Array, jax.Array]:
+    """Document ids and type ids of rows of pairs, int32 [B, L].
+
+    A pair counts as one document, wherever its second segment is from: it is judged as a whole.
+    """
+    segments_BxL = document_ids(tokens_BxL, vocabulary)
+    return jnp.minimum(segments_BxL, 1), (segments_BxL > 1).astype(jnp.int32)
+
+
 def maskable(tokens_BxL: jax.Array, document_ids_BxL: jax.Array, vocabulary: Vocabulary) -> jax.Array:
     """Which tokens may be chosen: valid, and of an ordinary id (not special, not a padding id). bool [B, L]."""
-    ordinary_BxL = jnp.zeros(tokens_BxL.shape, bool)
+    return is_ordinary(tokens_BxL, vocabulary) & (document_ids_BxL > 0)
+
+
+def is_ordinary(ids: jax.Array, vocabulary: Vocabulary) -> jax.Array:
+    """Which of these ids are neither special nor padding ids; bool, of any shape."""
+    found = jnp.zeros(ids.shape, bool)
     for first, end in _runs(vocabulary):
-        ordinary_BxL |= (tokens_BxL >= first) & (tokens_BxL < end)
-    return ordinary_BxL & (document_ids_BxL > 0)
+        found |= (ids >= first) & (ids < end)
+    return found
 
 
 def row_keys(seed, purpose: int, noise, length: int, row_ids_B: jax.Array, epochs_B: jax.Array, copy: int) -> jax.Array:
@@ -87,8 +102,7 @@ def mask_rows(
     length = tokens_BxL.shape[-1]
     if length > LONGEST_ROW:
         raise ValueError(f'rows of {length} tokens: masking counts in int32, up to {LONGEST_ROW}')
-    # Static masking: a row's masks come round again.
-    epochs_B = jnp.where(settings.duplicates > 0, epochs_B % jnp.maximum(settings.duplicates, 1), epochs_B)
+    epochs_B = _mask_epochs(epochs_B, settings)
     maskable_BxL = maskable(tokens_BxL, document_ids_BxL, vocabulary)
     maskable_B = maskable_BxL.sum(-1, dtype=jnp.int32)
     corrupted_B, scored_B = count(settings.corruption, maskable_B), count(settings.prediction, maskable_B)
@@ -114,7 +128,7 @@ def mask_rows(
         start_B = copy * corrupted_B
         first_B = jnp.minimum(start_B, maskable_B - corrupted_B)
         chosen_BxL = (order_BxL >= _at(sorted_BxS, first_B)) & (order_BxL < _at(sorted_BxS, first_B + corrupted_B))
-        random_BxL = _ordinary(bits(REPLACEMENTS, copy), vocabulary)
+        random_BxL = ordinary_ids(bits(REPLACEMENTS, copy), vocabulary)
         rule_BxL = bits(RULE, copy)
         if 'span' in units:  # one fate for all of a span (Joshi et al. 2020, Section 3.1)
             rule_BxL = jnp.where(settings.unit == UNIT_NUMBERS['span'], _of_first(rule_BxL, firsts_BxL), rule_BxL)
@@ -123,6 +137,20 @@ def mask_rows(
         parts.append((inputs_BxL, *_targets(sorted_BxS, tokens_BxL, start_B, corrupted_B, scored_B, slots)))
     stacked = [jnp.stack(part, axis=1) for part in zip(*parts, strict=True)]
     return Masked(*(array.reshape(-1, array.shape[-1]) for array in stacked))
+
+
+def sample_noise(length: int, row_ids_B: jax.Array, epochs_B: jax.Array, settings: Settings, copies: int) -> jax.Array:
+    """Three uint32 words of each row's own, [B * C, 3], copies side by side, for samples at its targets."""
+    epochs_B = _mask_epochs(epochs_B, settings)
+    keys = [
+        row_keys(settings.seed, SAMPLES, settings.noise, length, row_ids_B, epochs_B, copy) for copy in range(copies)
+    ]
+    return jnp.stack([jax.vmap(noise_seed)(keys_B) for keys_B in keys], axis=1).reshape(-1, 3)
+
+
+def _mask_epochs(epochs_B: jax.Array, settings: Settings) -> jax.Array:
+    """Static masking: a row's masks, and all that is drawn with them, come round again."""
+    return jnp.where(settings.duplicates > 0, epochs_B % jnp.maximum(settings.duplicates, 1), epochs_B)
 
 
 def _ranks(noise_BxL: jax.Array, maskable_BxL: jax.Array, size: int) -> tuple[jax.Array, jax.Array]:
@@ -180,7 +208,7 @@ def _replaced(tokens_BxL, rule_bits_BxL, random_BxL, settings: Settings, vocabul
     return jnp.where(uniform_BxL < settings.mask_share + settings.random_share, changed_BxL, tokens_BxL)
 
 
-def _ordinary(bits: jax.Array, vocabulary: Vocabulary) -> jax.Array:
+def ordinary_ids(bits: jax.Array, vocabulary: Vocabulary) -> jax.Array:
     """Ordinary ids drawn by 32 random bits each, uniform but for a share of len(ordinary) / 2**32. int32."""
     index = (bits % jnp.uint32(len(vocabulary.ordinary))).astype(jnp.int32)
     # Id = index + the ids left out below it. Comparisons with the few runs of ids are cheaper than a lookup on TPU.

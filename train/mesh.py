@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 
 import jax
 import numpy as np
+from flax import linen as nn
 from jax.experimental.mesh_utils import create_device_mesh
 from jax.sharding import AxisType, Mesh
 
-from model import mlm
-from model.config import ModelConfig
+from model.mlm import Params
 from train.sharding import RULES, placed
 
 AXES = ('arm', 'data', 'fsdp', 'tensor')
@@ -71,12 +71,13 @@ def make_mesh(
     return Mesh(grid, AXES, axis_types=(AxisType.Auto,) * len(AXES))
 
 
-def parameter_sizes(config: ModelConfig) -> dict[str, int]:
-    """Size of each logical axis of a model's parameters."""
-    axes = mlm.logical_axes(config)
-    shapes = {name: shape for name, shape in mlm.shapes(config).items() if name in axes}
-    sizes = [size for leaf in jax.tree.leaves(shapes) for size in leaf.shape]
-    return dict(zip(jax.tree.leaves(axes), sizes, strict=True))
+def parameter_sizes(declared: Params) -> dict[str, int]:
+    """Size of each logical axis of parameters, from their boxes; of several sizes what divides them all."""
+    sizes: dict[str, int] = {}
+    for box in jax.tree.leaves(declared, is_leaf=lambda x: isinstance(x, nn.Partitioned)):
+        for name, size in zip(box.names, box.value.shape, strict=True):
+            sizes[name] = math.gcd(sizes.get(name, 0), size)
+    return sizes
 
 
 def side_by_side(shape: Shape, devices: int) -> int:

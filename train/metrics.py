@@ -1,9 +1,9 @@
 """metrics.jsonl, the truth of a run, and TensorBoard files beside it.
 
 One JSON object a line; 'kind' says what it is (train, figure, example, failed, run, finished, report; of fine-tunings
-finetune and finetuned; of an ablation's downstream tasks task and evaluated). A number that is not finite is written as
-null, since JSON has no other word for it. Losses are in nats a target, accuracies and tasks' scores in percent, rates
-shares.
+finetune, finetuned and task; of an ablation's downstream tasks task and evaluated). A number that is not finite is
+written as null, since JSON has no other word for it. Losses are in nats a target, accuracies and tasks' scores in
+percent, rates shares.
 
 A 'train' record averages the `steps` updates up to its `step`; what it says of a second (cohort_tokens_per_second,
 cohort_targets_per_second) and mfu are of all replicas of its cohort together.

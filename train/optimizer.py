@@ -6,7 +6,7 @@ import optax
 
 from train.config import OptimizerConfig
 
-DECAYED = {'kernel', 'embedding'}
+DECAYED = {'kernel', 'embedding', 'delta'}
 UNDECAYED = {'bias', 'scale'}
 
 

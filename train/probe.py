@@ -23,35 +23,54 @@ from train.masking import document_ids
 from train.replicas import ReplicaProgram
 
 
-def probe_figures(
-    store: TokenStore, cohort: Cohort, params_R: Any, length: int, mesh: jax.sharding.Mesh, stage: int, step: int
-) -> tuple[list[dict], str]:
-    """'probe' of each replica and 'probe_majority' of none: accuracy on test paragraphs, in percent.
+class Probe:
+    """The probe of one cohort: its paragraphs, and a program that turns them into features."""
 
-    Returns:
-      The figures, and, if there are none, why.
-    """
-    evaluation = cohort.config.evaluation
-    labels, vocabulary = store.heldout.labels, store.tokenizer.vocabulary
-    learn, test = split_documents(labels)
-    if len({labels[index] for index in learn}) < 2:
-        return [], 'no probe: the held-out documents have fewer than two labels'
-    if not len(test):
-        return [], 'no probe: no label has two held-out documents'
-    documents = np.concatenate([learn, test])
-    paragraphs, owners = chosen_paragraphs(store.heldout, documents, evaluation.probe_paragraphs)
-    tested, label_P = np.isin(owners, test), np.array([labels[owner] for owner in owners])
-    if not tested.any() or len(set(label_P[~tested])) < 2:
-        return [], 'no probe: too few held-out paragraphs'
-    program = ReplicaProgram(make_features(cohort.config, vocabulary), mesh, evaluation.batch_size)
-    features_RxPxD = program(params_R, (as_rows(paragraphs, vocabulary, length),))
-    task = 'century' if cohort.config.data.corpus == 'sotu' else 'label'
-    found = [figure(None, None, None, 'probe_majority', majority(label_P, tested), task=task)]
-    for replica, features_PxD in zip(cohort.replicas, features_RxPxD, strict=True):
-        if not np.isfinite(features_PxD).all():  # the replica failed
-            continue
-        found.append(figure(replica, stage, step, 'probe', accuracy(features_PxD, label_P, tested), task=task))
-    return found, ''
+    def __init__(self, store: TokenStore, cohort: Cohort, length: int, mesh: jax.sharding.Mesh, wanted: int):
+        """Chooses the paragraphs; `reason` says why there is no probe, where there is none.
+
+        Args:
+          wanted: paragraphs (0: all).
+        """
+        self._cohort = cohort
+        self._task = 'century' if cohort.config.data.corpus == 'sotu' else 'label'
+        labels, vocabulary = store.heldout.labels, store.tokenizer.vocabulary
+        learn, test = split_documents(labels)
+        documents = np.concatenate([learn, test])
+        paragraphs, owners = chosen_paragraphs(store.heldout, documents, wanted)
+        self._tested_P, self._label_P = np.isin(owners, test), np.array([labels[owner] for owner in owners])
+        self.reason = self._lacking(len({labels[index] for index in learn}), len(test))
+        self._rows = (as_rows(paragraphs, vocabulary, length),)
+        self._program = ReplicaProgram(
+            make_features(cohort.config, vocabulary), mesh, cohort.config.evaluation.batch_size
+        )
+
+    def _lacking(self, learnt: int, tested: int) -> str:
+        if learnt < 2:
+            return 'no probe: the held-out documents have fewer than two labels'
+        if not tested:
+            return 'no probe: no label has two held-out documents'
+        if not self._tested_P.any() or len(set(self._label_P[~self._tested_P])) < 2:
+            return 'no probe: too few held-out paragraphs'
+        return ''
+
+    def majority(self) -> list[dict]:
+        """'probe_majority', of no replica: percent of the tested paragraphs that have the commonest label."""
+        if self.reason:
+            return []
+        share = majority(self._label_P, self._tested_P)
+        return [figure(None, None, None, 'probe_majority', share, task=self._task)]
+
+    def figures(self, params_R: Any, stage: int, step: int, metric: str = 'probe') -> list[dict]:
+        """`metric` of each replica that has not failed: accuracy on the tested paragraphs, in percent."""
+        if self.reason:
+            return []
+        found = []
+        for replica, features_PxD in zip(self._cohort.replicas, self._program(params_R, self._rows), strict=True):
+            if np.isfinite(features_PxD).all():
+                value = accuracy(features_PxD, self._label_P, self._tested_P)
+                found.append(figure(replica, stage, step, metric, value, task=self._task))
+        return found
 
 
 def accuracy(features_PxD: np.ndarray, label_P: np.ndarray, tested_P: np.ndarray) -> float:

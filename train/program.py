@@ -11,6 +11,7 @@ from data.loader import HostBatch
 from data.vocabulary import Vocabulary
 from train.cohort import Cohort, units_of
 from train.mesh import local_rows, make_mesh, parameter_sizes
+from train.objectives.table import objective_of
 from train.rates import copies, target_slots
 from train.replicas import over_replicas
 from train.settings import Settings, settings_at, stacked
@@ -39,9 +40,8 @@ class Program:
         if units and not vocabulary.starts_word[vocabulary.ordinary].any():
             raise ValueError(f'masking.unit {units[0]}: no piece of this tokenizer begins a word; use token')
         rows = tuple(stage.batch_size // config.optimizer.micro_batches for stage in config.stages)
-        return cls(
-            cohort, vocabulary, make_mesh(config.run.mesh, len(cohort.replicas), rows, parameter_sizes(config.model))
-        )
+        sizes = parameter_sizes(objective_of(config).declared(config))
+        return cls(cohort, vocabulary, make_mesh(config.run.mesh, len(cohort.replicas), rows, sizes))
 
     def init(self) -> State:
         """New replicas."""
@@ -54,7 +54,7 @@ class Program:
         """Shapes, dtypes and shardings of the state, as restoring a checkpoint needs them."""
         config = self.cohort.config
         shapes = jax.eval_shape(self._init, self._seeds())
-        params = parameter_shardings(shapes.params, config.model, self.mesh)
+        params = parameter_shardings(shapes.params, objective_of(config).declared(config), self.mesh)
         by_replica = placed(self.mesh, 'replica')
         shardings = State(
             params,
@@ -63,6 +63,10 @@ class Program:
             seen_rows=by_replica,
         )
         return jax.tree.map(_abstract, shapes, shardings)
+
+    def encoders(self, params_R: Any) -> Any:
+        """What is evaluated and fine-tuned of all replicas' parameters: stacked trees of `model.mlm`."""
+        return objective_of(self.cohort.config).encoder(params_R)
 
     def compile_step(self, stage: int) -> Any:
         """The compiled `(state, settings, batch) -> (state, metrics)` of a stage; the state's buffers are donated."""
@@ -119,6 +123,7 @@ class Program:
             row_ids_SxB=rows,
             epochs_SxB=rows,
             joins_SxBxL=tokens.update(dtype=bool) if masks_collocations else None,
+            pair_labels_SxB=rows if self.cohort.config.objective.judges_pairs else None,
             seeds_S=jax.ShapeDtypeStruct((seeds,), np.uint32, sharding=everywhere),
             step=jax.ShapeDtypeStruct((), np.int32, sharding=everywhere),
         )

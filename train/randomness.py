@@ -2,7 +2,7 @@
 
 import jax
 
-WEIGHTS, DROPOUT, RANKS, RULE, REPLACEMENTS, HEAD, HEAD_DROPOUT, SPANS, CUTS = range(9)
+WEIGHTS, DROPOUT, RANKS, RULE, REPLACEMENTS, HEAD, HEAD_DROPOUT, SPANS, CUTS, SAMPLES = range(10)
 """Purposes. Numbers drawn for one are independent of those drawn for another. HEAD... are of fine-tuning."""
 
 

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from train.cohort import CONTROL, Cohort, Replica
-from train.cost import step_flops
+from train.flops import step_flops
 from train.metrics import Metrics as MetricWriter
 from train.position import rows_before, stage_of, tokens_after
 from train.rates import rate_at
@@ -18,20 +18,29 @@ from train.step import Metrics
 class _Window:
     """Steps in a row: sums over their targets, and since when."""
 
-    def __init__(self, cohort: Cohort):
+    def __init__(self):
         self.steps = 0
         self.tokens = 0
         """That all replicas read together."""
         self.flops = 0.0
-        self.sums_3xR = np.zeros((3, len(cohort.replicas)), np.float64)
-        """Loss, weight and correct guesses."""
+        self.targets = 0.0
+        """That all replicas scored together."""
+        self.pairs: dict[str, np.ndarray] = {}
+        """Metric -> its sum and its weight for each replica, [2, R]."""
         self._began = time.monotonic()
 
     def add(self, metrics: Metrics, tokens: int, flops: float) -> None:
         self.steps += 1
         self.tokens += tokens
         self.flops += flops
-        self.sums_3xR += np.stack([metrics.loss, metrics.weight, metrics.correct])
+        self.targets += float(metrics.targets.sum(dtype=np.float64))
+        for name, pair in metrics.pairs.items():
+            self.pairs[name] = self.pairs.get(name, 0) + np.stack(pair).astype(np.float64)
+
+    def means(self) -> dict[str, np.ndarray]:
+        """Metric -> its mean for each replica; losses in nats, shares in percent."""
+        units = {name: 1 if name.endswith('loss') else 100 for name in self.pairs}
+        return {name: units[name] * pair[0] / np.maximum(pair[1], 1.0) for name, pair in self.pairs.items()}
 
     @property
     def seconds(self) -> float:
@@ -64,7 +73,7 @@ class StepRecords:
         stages = range(len(cohort.config.stages))
         self._flops_of_stage = [sum(step_flops(replica.config, i) for replica in cohort.replicas) for i in stages]
         self._pending: tuple[int, Metrics] | None = None
-        self._window, self._since_line = _Window(cohort), _Window(cohort)
+        self._window, self._since_line = _Window(), _Window()
 
     def take_up(self, steps_R: np.ndarray, step: int) -> None:
         """Notes the replicas that had failed before the `step` updates that a restored state has behind it."""
@@ -97,7 +106,7 @@ class StepRecords:
             window.add(metrics, replicas * stage.batch_size * stage.length, self._flops_of_stage[index])
         if (step + 1) % config.run.log_every == 0 or step + 1 == config.steps:
             self._write(step, metrics)
-            self._window = _Window(self.cohort)
+            self._window = _Window()
 
     def _note(self, replica: Replica, step: int, here: bool) -> None:
         self.failed[replica.arm, replica.seed], self.failed_here = step, here
@@ -106,10 +115,9 @@ class StepRecords:
 
     def _write(self, step: int, metrics: Metrics) -> None:
         window, seconds = self._window, self._window.seconds
-        loss_R, weight_R, correct_R = window.sums_3xR
+        means = window.means()
         config = self.cohort.config
         for i, replica in enumerate(self.cohort.replicas):
-            weight = max(weight_R[i], 1.0)
             self._writer.write(
                 {
                     'kind': 'train',
@@ -119,14 +127,13 @@ class StepRecords:
                     'step': step + 1,
                     # Fewer than log_every where the run was taken up again, or ends.
                     'steps': window.steps,
-                    'loss': loss_R[i] / weight,
-                    'accuracy': 100 * correct_R[i] / weight,
+                    **{name: mean_R[i] for name, mean_R in means.items()},
                     'grad_norm': float(metrics.grad_norm[i]),
                     'learning_rate': learning_rate(replica.config, step),
                     'rate': rate_at(replica.config.masking, step, config.steps),
                     'seen_rows': rows_before(config, step)[0] + config.stages[stage_of(config, step)[0]].batch_size,
                     'cohort_tokens_per_second': window.tokens / seconds,
-                    'cohort_targets_per_second': float(weight_R.sum()) / seconds,
+                    'cohort_targets_per_second': window.targets / seconds,
                     # Model FLOPs utilisation (Chowdhery et al. 2022, Appendix B), of all replicas together.
                     'mfu': window.flops / seconds / self._peak_flops if self._peak_flops else None,
                 }
@@ -134,9 +141,9 @@ class StepRecords:
 
     def line(self, step: int) -> str:
         """What a log without a progress bar says at update `step`, of the updates since it said so last."""
-        window, self._since_line = self._since_line, _Window(self.cohort)
+        window, self._since_line = self._since_line, _Window()
         config, speed = self.cohort.config, window.tokens / window.seconds
-        means_R = window.sums_3xR[0] / np.maximum(window.sums_3xR[1], 1.0)
+        means_R = window.means().get('loss', np.zeros(len(self.cohort.replicas)))
         of_arm: dict[str, list[float]] = {}
         for replica, mean in zip(self.cohort.replicas, means_R, strict=True):
             if not replica.arm.endswith(CONTROL):

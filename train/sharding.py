@@ -14,9 +14,9 @@ import optax
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from model import mlm
-from model.config import ModelConfig
 from model.layout import Axes
+from model.mlm import Params
+from model.parameters import logical_axes
 from train.config import OptimizerConfig
 from train.optimizer import transformation
 
@@ -73,8 +73,8 @@ def put(tree: Any, sharding: NamedSharding) -> Any:
     )
 
 
-def parameter_axes(config: ModelConfig) -> dict:
-    """The names of each parameter's axes, None where they are not cut, as tuples in the parameters' tree.
+def parameter_axes(declared: Params) -> dict:
+    """The names of each parameter's axes, None where they are not cut, as tuples in the tree of the boxes.
 
     A vector as wide as the model is not cut over `fsdp`: it is small, and every device needs all of it.
     """
@@ -83,11 +83,11 @@ def parameter_axes(config: ModelConfig) -> dict:
         is_vector = sum(name != 'layers' for name in axes) == 1
         return tuple(None if is_vector and name == 'embed' else name for name in axes)
 
-    return jax.tree.map(kept, mlm.logical_axes(config), is_leaf=_is_axes)
+    return jax.tree.map(kept, logical_axes(declared), is_leaf=_is_axes)
 
 
-def parameter_shardings(shapes_R: Any, config: ModelConfig, mesh: Mesh) -> Any:
-    """Shardings of stacked parameters, given their shapes with the leading replica axis.
+def parameter_shardings(shapes_R: Any, declared: Params, mesh: Mesh) -> Any:
+    """Shardings of stacked parameters, given their shapes with the leading replica axis, and their boxes.
 
     Raises:
       ValueError: a leaf has no axes, or others than its shape has.
@@ -98,7 +98,7 @@ def parameter_shardings(shapes_R: Any, config: ModelConfig, mesh: Mesh) -> Any:
             raise ValueError(f'parameter {jax.tree_util.keystr(path)} {shape.shape}: axes {axes} do not name its axes')
         return placed(mesh, 'replica', *axes)
 
-    return jax.tree_util.tree_map_with_path(one, parameter_axes(config), shapes_R, is_leaf=_is_axes)
+    return jax.tree_util.tree_map_with_path(one, parameter_axes(declared), shapes_R, is_leaf=_is_axes)
 
 
 def optimizer_shardings(shapes_R: Any, parameters: Any, config: OptimizerConfig, mesh: Mesh) -> Any:

@@ -6,14 +6,15 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import optax
+from flax import linen as nn
 
 from data.vocabulary import Vocabulary
-from model import mlm
+from model.parameters import draw_tree
 from train.config import Config
-from train.masking import Masked, document_ids, mask_rows
-from train.objectives import masked_lm
+from train.masking import document_ids, mask_rows, pair_ids, sample_noise
+from train.objectives.objective import Inputs, Pairs
+from train.objectives.table import objective_of
 from train.optimizer import transformation
-from train.parts import in_parts
 from train.randomness import DROPOUT, WEIGHTS, purpose_key
 from train.settings import Settings
 
@@ -37,17 +38,20 @@ class Batch(NamedTuple):
     epochs_SxB: jax.Array
     joins_SxBxL: jax.Array | None
     """Where an arm masks collocations (`HostBatch`)."""
+    pair_labels_SxB: jax.Array | None
+    """Where pairs are judged (`HostBatch`)."""
     seeds_S: jax.Array
     step: jax.Array
     """Updates done before this one."""
 
 
 class Metrics(NamedTuple):
-    """Sums over the targets of one step, for one replica."""
+    """Of one step, for one replica."""
 
-    loss: jax.Array
-    weight: jax.Array
-    correct: jax.Array
+    pairs: Pairs
+    """Metric -> (sum, weight)."""
+    targets: jax.Array
+    """Those of the objective's term that has most."""
     grad_norm: jax.Array
     alive: jax.Array
     """False once the replica has failed."""
@@ -55,9 +59,14 @@ class Metrics(NamedTuple):
 
 def init_state(seed: jax.Array, config: Config) -> State:
     """A new replica; its weights depend on the seed and on each leaf's path alone."""
-    params = mlm.init(purpose_key(seed, WEIGHTS), config.model)
+    params = init_params(purpose_key(seed, WEIGHTS), config)
     opt_state = transformation(config.optimizer, 0.0, 0.0).init(params)
     return State(params, opt_state, jnp.int32(0), jnp.int32(0))
+
+
+def init_params(key: jax.Array, config: Config) -> Any:
+    """All parameters of the config's objective, drawn leaf by leaf from (key, path, layer)."""
+    return draw_tree(key, nn.unbox(objective_of(config).declared(config)), config.model.init_stddev)
 
 
 def make_train_step(
@@ -71,59 +80,52 @@ def make_train_step(
       copies: times each row is encoded (prediction rate above corruption rate).
       units: those that any arm masks by.
     """
-    micro_batches = config.optimizer.micro_batches
-
-    def loss_of(params, masked: Masked, document_ids_BxL, key):
-        hidden_BxMxD = mlm.encode(
-            params, config.model, masked.inputs_BxL, document_ids_BxL, key=key, positions_BxM=masked.positions_BxM
-        )
-        # What `predict` reads of them.
-        head = {'head': params['head'], 'embeddings': {'token': params['embeddings']['token']}}
-        return in_parts(loss_at, head, hidden_BxMxD, (masked.labels_BxM, masked.weights_BxM))
-
-    def loss_at(params, hidden_BxMxD, labels_BxM, weights_BxM):
-        return masked_lm(mlm.predict(params, config.model, hidden_BxMxD), labels_BxM, weights_BxM)
+    micro_batches, objective = config.optimizer.micro_batches, objective_of(config)
 
     def train_step(replica, batch: Batch):
         state, settings = replica
         own = jnp.argmax(batch.seeds_S == settings.seed)
         tokens_BxL = batch.tokens_SxBxL[own]
-        document_ids_BxL = document_ids(tokens_BxL, vocabulary)
-        masked = mask_rows(
-            tokens_BxL,
-            document_ids_BxL,
-            batch.row_ids_SxB[own],
-            batch.epochs_SxB[own],
-            settings,
-            vocabulary,
-            slots=slots,
-            copies=copies,
-            units=units,
-            joins_BxL=None if batch.joins_SxBxL is None else batch.joins_SxBxL[own],
+        document_ids_BxL, type_ids_BxL = document_ids(tokens_BxL, vocabulary), None
+        if config.objective.has_pairs:
+            document_ids_BxL, type_ids_BxL = pair_ids(tokens_BxL, vocabulary)
+        rows = (batch.row_ids_SxB[own], batch.epochs_SxB[own], settings)
+        joins_BxL = None if batch.joins_SxBxL is None else batch.joins_SxBxL[own]
+        choice = dict(slots=slots, copies=copies, units=units, joins_BxL=joins_BxL)
+        pair_labels_B = None if batch.pair_labels_SxB is None else batch.pair_labels_SxB[own]
+        tokens, documents, types, pair_labels = jax.tree.map(
+            lambda array: jnp.repeat(array, copies, axis=0), (tokens_BxL, document_ids_BxL, type_ids_BxL, pair_labels_B)
         )
-        document_ids_BxL = jnp.repeat(document_ids_BxL, copies, axis=0)
-        weight = jnp.sum(masked.weights_BxM)
+        inputs = Inputs(
+            mask_rows(tokens_BxL, document_ids_BxL, *rows, vocabulary, **choice),
+            tokens,
+            documents,
+            sample_noise(tokens_BxL.shape[1], *rows, copies),
+            types,
+            pair_labels,
+        )
+        weights = objective.weights(config, inputs)
         dropout_key = jax.random.fold_in(purpose_key(settings.seed, DROPOUT), batch.step)
 
-        def part_loss(params, part, index):
-            """This part's share of the batch's mean loss: the one division is by the weight of the whole batch."""
-            masked_part, document_ids_part = part
-            loss, correct = loss_of(params, masked_part, document_ids_part, jax.random.fold_in(dropout_key, index))
-            return loss / jnp.maximum(weight, 1.0), correct
+        def part_loss(params, part: Inputs, index):
+            """This part's share of the batch's loss: the one division is by the weights of the whole batch."""
+            sums, pairs = objective.loss(params, config, vocabulary, part, jax.random.fold_in(dropout_key, index))
+            return sum(sums[term] / jnp.maximum(weights[term], 1.0) for term in sums), pairs
 
         gradient = jax.value_and_grad(part_loss, has_aux=True)
-        whole = (masked, document_ids_BxL)
         if micro_batches == 1:
-            (loss, correct), grads = gradient(state.params, whole, 0)
+            (loss, pairs), grads = gradient(state.params, inputs, 0)
         else:
             # Part i holds rows i, i + k, ...: neighbours go to different parts, so each keeps its rows' device.
-            parts = jax.tree.map(lambda a: a.reshape((-1, micro_batches) + a.shape[1:]).swapaxes(0, 1), whole)
+            parts = jax.tree.map(lambda a: a.reshape((-1, micro_batches) + a.shape[1:]).swapaxes(0, 1), inputs)
 
             def add(total, indexed):
-                return jax.tree.map(jnp.add, total, gradient(state.params, *indexed)), None
+                found, grads = gradient(state.params, *indexed)
+                return jax.tree.map(jnp.add, total, grads), found
 
-            zeros = ((jnp.float32(0), jnp.float32(0)), jax.tree.map(jnp.zeros_like, state.params))
-            ((loss, correct), grads), _ = jax.lax.scan(add, zeros, (parts, jnp.arange(micro_batches)))
+            zeros = jax.tree.map(jnp.zeros_like, state.params)
+            grads, found = jax.lax.scan(add, zeros, (parts, jnp.arange(micro_batches)))
+            loss, pairs = jax.tree.map(jnp.sum, found)
 
         optimizer = transformation(config.optimizer, settings.learning_rate, settings.weight_decay)
         updates, opt_state = optimizer.update(grads, state.opt_state, state.params)
@@ -137,6 +139,7 @@ def make_train_step(
         # A failed replica keeps its old state, its step with it, so from then on its step is behind the batch's.
         alive = jnp.isfinite(loss) & jnp.isfinite(grad_norm) & (state.step == batch.step)
         state = jax.tree.map(lambda a, b: jnp.where(alive, a, b), new, state)
-        return state, Metrics(loss * weight, weight, correct, grad_norm, alive)
+        targets = jnp.max(jnp.stack(list(weights.values())))
+        return state, Metrics({'loss': (loss, jnp.float32(1)), **pairs}, targets, grad_norm, alive)
 
     return train_step

@@ -10,10 +10,7 @@ import numpy as np
 from data import shards
 from data.files import SCRATCH, Files
 from data.preparing.tokenizing import SPLITS, TokenizeTask
-from data.store import DTYPES, PARTS
-
-OFFSETS = ('documents', 'paragraphs')
-"""Parts that say where each begins and the last ends."""
+from data.store import DTYPES, OFFSETS, PARTS
 
 
 @dataclass(frozen=True)

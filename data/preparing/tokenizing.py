@@ -4,11 +4,13 @@ import functools
 import io
 import json
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
 from data.files import SCRATCH, Files
 from data.preparing.selection import Chunk, Selection, documents_in
+from data.sentences import encode_sentences
 from data.store import PARTS
 from data.tokenizer import Tokenizer, tokenizer_of
 
@@ -26,6 +28,7 @@ class TokenizeTask:
     """Name of the tokenizer's file."""
     fingerprint: str
     dtype: str
+    language: str
     kept_N: np.ndarray
     heldout_N: np.ndarray
     labels_N: np.ndarray
@@ -45,7 +48,9 @@ class TokenizeTask:
         return self.chunk.letters
 
 
-def tokenize_tasks(files: Files, selection: Selection, tokenizer: Tokenizer, dtype: str) -> list[TokenizeTask]:
+def tokenize_tasks(
+    files: Files, selection: Selection, tokenizer: Tokenizer, dtype: str, language: str
+) -> list[TokenizeTask]:
     """A task for each chunk."""
     return [
         TokenizeTask(
@@ -55,6 +60,7 @@ def tokenize_tasks(files: Files, selection: Selection, tokenizer: Tokenizer, dty
             tokenizer.FILE,
             tokenizer.vocabulary.fingerprint,
             dtype,
+            language,
             *(array[chunk.start : chunk.stop] for array in (selection.kept_N, selection.heldout_N, selection.labels_N)),
         )
         for number, chunk in enumerate(selection.chunks)
@@ -62,25 +68,27 @@ def tokenize_tasks(files: Files, selection: Selection, tokenizer: Tokenizer, dty
 
 
 def tokenize_chunk(task: TokenizeTask) -> None:
-    """Writes the chunk's tokens and labels and the lengths of its documents and paragraphs."""
+    """Writes the chunk's tokens and labels and the lengths of its documents, paragraphs and sentences."""
     tokenizer = _tokenizer(task.files, task.tokenizer, task.fingerprint)
     documents = [document.split('\n') for document in documents_in(task.files, task.chunk)]
     chosen = np.flatnonzero(task.kept_N)
-    ids = iter(tokenizer.encode_lines([line for number in chosen for line in documents[number]]))
+    lines = [line for number in chosen for line in documents[number]]
+    encoded = iter(encode_sentences(tokenizer, lines, task.language))
     sep = np.array([tokenizer.vocabulary.sep], np.int32)
     held = {split: {part: [] for part in PARTS} for split in SPLITS}
     empty = 0
     for number in chosen:
-        paragraphs = [next(ids) for _ in documents[number]]
-        lengths = [len(paragraph) for paragraph in paragraphs]
-        if not any(lengths):
+        paragraphs = [found for found in (next(encoded) for _ in documents[number]) if found]
+        if not paragraphs:
             empty += 1
             continue
-        lengths[-1] += 1  # the last paragraph holds the SEP
+        paragraphs[-1][-1] = np.append(paragraphs[-1][-1], sep)
+        lengths = [[len(sentence) for sentence in paragraph] for paragraph in paragraphs]
         into = held[SPLITS[int(task.heldout_N[number])]]
-        into['tokens'] += [*paragraphs, sep]
-        into['documents'].append(sum(lengths))
-        into['paragraphs'] += lengths
+        into['tokens'] += chain.from_iterable(paragraphs)
+        into['sentences'] += chain.from_iterable(lengths)
+        into['paragraphs'] += map(sum, lengths)
+        into['documents'].append(sum(map(sum, lengths)))
         into['labels'].append(task.labels_N[number])
     arrays = {
         f'{split}.{part}': _joined(found, task.dtype) if part == 'tokens' else np.array(found, np.int64)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from data.errors import UserError
+from data.tasks import adversarial
 from data.tasks.config import TaskConfig
 from data.tasks.files import find, find_all
 from data.tasks.table import read_table
@@ -66,6 +67,7 @@ GLUE = {
             'dev_mismatched': ('dev_mismatched.tsv',),
             'test': ('test_matched.tsv',),
             'test_mismatched': ('test_mismatched.tsv',),
+            'test_diagnostic': ('../diagnostic/diagnostic.tsv',),  # AX, which takes a model of MNLI
         },
     ),
     'qnli': Glue('QNLI', ('accuracy',), 'question', 'sentence', 'label', _ENTAILED),
@@ -79,15 +81,18 @@ GLUE = {
 def load_glue(config: TaskConfig) -> Task:
     """A task from its folder, or from the folder of all, in which it has its official name.
 
-    Labels are those of the files: of a test file without any they are None.
+    Labels are those of the files: of a test file without any they are None. Of the folder of all, AdvGLUE is read too.
 
     Raises:
       UserError: a file is missing or faulty.
     """
     spec, folder = GLUE[config.task], Path(config.data_dir)
-    if (folder / spec.folder).is_dir() and not find(folder, spec.files['train']):
-        folder = folder / spec.folder
     splits, notes = {}, []
+    if (folder / spec.folder).is_dir() and not find(folder, spec.files['train']):
+        attacked, folder = folder / adversarial.FILE, folder / spec.folder
+        if attacked.is_file():
+            columns, labels = (spec.first, spec.second), tuple(spec.written)
+            splits = adversarial.adversarial_splits(attacked, config.task, columns, labels)
     for split, path in find_all(folder, spec.files, config.task).items():
         table = read_table(path, [column for column in (spec.first, spec.second) if column], config.encoding, spec.bare)
         label = spec.label if spec.label in table.columns else ''

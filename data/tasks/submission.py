@@ -19,7 +19,7 @@ def write_predictions(
     """Writes the predictions for a split, as `data.tasks.scores` takes them, into a folder, over what is there.
 
     GLUE's and other texts: a TSV of index and prediction, under the name that GLUE's site asks for (CoLA.tsv,
-    MNLI-m.tsv), labels as the task's own files write them. Tagging: CoNLL's columns, word, tag if it is known,
+    MNLI-m.tsv, AX.tsv), labels as the task's own files write them. Tagging: CoNLL's columns, word, tag if it is known,
     predicted tag, which conlleval reads. Span: SQuAD's predictions.json, and where there may be no answer
     null_odds.json (of `spans`): how much likelier no answer is than the answer.
 
@@ -54,6 +54,8 @@ def _name(task: str, split: str) -> str:
     glue = GLUE.get(task.removeprefix('tfds:glue/'))
     if glue is None:
         return split
+    if split == 'test_diagnostic':
+        return 'AX'
     if glue.folder == 'MNLI':
         return 'MNLI-mm' if split.endswith('_mismatched') else 'MNLI-m'
     return glue.folder

@@ -9,6 +9,7 @@ from experiments.planning.hlo import parse
 from experiments.planning.subject import vocabulary_of
 from experiments.planning.topology import slice_of
 from experiments.planning.traffic import hbm_bytes
+from model import mlm
 from model.config import SIZES, ModelConfig
 from model.flops import forward_flops
 from model.kernels import splash_flops
@@ -93,7 +94,7 @@ def measure(case: Case, devices: Sequence[jax.Device]) -> Cost:
     """Compiles the step for these chips."""
     config = case.config
     (stage,) = config.stages
-    mesh = make_mesh((1, -1, 1, 1), 1, (stage.batch_size,), parameter_sizes(config.model), devices)
+    mesh = make_mesh((1, -1, 1, 1), 1, (stage.batch_size,), parameter_sizes(mlm.declared(config.model)), devices)
     step = Program(Cohort('plan', (Replica('plan', 0, config),)), vocabulary_of(config), mesh).lower_step(0).compile()
     memory, cost = step.memory_analysis(), step.cost_analysis()
     flops = cost['flops']

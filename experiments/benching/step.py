@@ -68,7 +68,7 @@ def masked(config: Config, host: HostBatch, vocabulary: Vocabulary) -> Masked:
     """The masks that our step draws for the rows of the first seed, as numpy arrays."""
     slots = target_slots([config.masking], config.stages[0].length)
     mask = jax.jit(partial(mask_rows, vocabulary=vocabulary, slots=slots, copies=1))
-    tokens_BxL, row_ids_B, epochs_B = (leaf[0] for leaf in host)
+    tokens_BxL, row_ids_B, epochs_B = host.tokens_SxBxL[0], host.row_ids_SxB[0], host.epochs_SxB[0]
     return jax.device_get(
         mask(tokens_BxL, document_ids(tokens_BxL, vocabulary), row_ids_B, epochs_B, settings_at(config, 0, 0))
     )

@@ -14,9 +14,9 @@ from data.tokenizer import Tokenizer
 from experiments.exchange import read_tokenizer
 from experiments.load import load_replica
 from experiments.workdir import read_workdir
-from model.config import ModelConfig
 from model.huggingface import read_bert
 from train.finetuning.encoders import Encoders
+from train.metrics import read
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,19 @@ class Source:
     tokenizer: Tokenizer
     corpus: DataConfig | None
     """What it was pretrained on; None where that is not known."""
+    pretraining: dict[str, Any]
+    """What a workdir says of how it came about: pretraining (its config's name), scale, step and loss by rate."""
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Its size and how it came about, for records."""
+        model, leaves = self.encoders.model, jax.tree.leaves(self.encoders.params_E)
+        return {
+            'layers': model.layers,
+            'width': model.width,
+            'parameters': sum(leaf.size for leaf in leaves),
+            **self.pretraining,
+        }
 
     @property
     def fingerprint(self) -> str:
@@ -54,23 +67,30 @@ def read_encoder(init: str, arm: str | None, seed: int | None) -> Source:
             raise UserError(f'--init {init} has no arms and seeds: leave --arm and --seed out')
         folder = Path(init.removeprefix('hf:'))
         model, params = read_bert(folder)
-        params = jax.tree.map(np.asarray, params)
-        return _source((folder.name, 0), model, params, model.max_length, read_tokenizer(folder, model.vocab_size))
+        encoders = Encoders.one((folder.name, 0), model, jax.tree.map(np.asarray, params), model.max_length)
+        return Source(encoders, read_tokenizer(folder, model.vocab_size), None, {})
     path, _, step = init.rpartition('@')
     if not (path and step.isdecimal()):
         path, step = init, ''
-    config, params, tokenizer = load_replica(Path(path), arm, seed, int(step) if step else None)
-    arm = arm or read_workdir(Path(path)).record['ablation']['baseline']
+    workdir = Path(path)
+    config, params, tokenizer = load_replica(workdir, arm, seed, int(step) if step else None)
+    record = read_workdir(workdir).record
+    name = (arm or record['ablation']['baseline'], seed or 0)
     longest = max(stage.length for stage in config.stages)
-    return _source((arm, seed or 0), config.model, params, longest, tokenizer, config.data)
+    pretraining = {
+        'pretraining': record['ablation']['name'],
+        'scale': record['scale'],
+        'step': int(step or config.steps),
+        'loss': _losses(workdir, name, int(step or config.steps)),
+    }
+    return Source(Encoders.one(name, config.model, params, longest), tokenizer, config.data, pretraining)
 
 
-def _source(
-    name: tuple[str, int],
-    model: ModelConfig,
-    params: Any,
-    longest: int,
-    tokenizer: Tokenizer,
-    corpus: DataConfig | None = None,
-) -> Source:
-    return Source(Encoders.one(name, model, params, longest), tokenizer, corpus)
+def _losses(workdir: Path, name: tuple[str, int], step: int) -> dict[str, float]:
+    """Evaluation rate -> the replica's loss at a step on held-out text; empty if it was not measured there."""
+    return {
+        f'{record["eval_rate"]:g}': record['value']
+        for record in read(workdir)
+        if (record['kind'], record.get('metric'), record.get('step')) == ('figure', 'loss', step)
+        and (record['arm'], record['seed']) == name
+    }

@@ -66,10 +66,12 @@ def load_model(path: Path, seed: int | None) -> Model:
     """The model of one fine-tuning seed, None: of the first.
 
     Raises:
-      UserError: there is none yet, or none of this seed.
+      UserError: there is none yet, or none of this seed, or the tokenizer is not the one that it was trained with.
     """
-    read_finetuning(path)
+    asked = read_finetuning(path)
     tokenizer = load_tokenizer(path / TOKENIZER)
+    if tokenizer.vocabulary.fingerprint != asked['tokenizer']:
+        raise UserError(f'{path / TOKENIZER} is not the tokenizer that {path} was fine-tuned with')
     with Checkpoints(path / FOLDER, keep=1) as checkpoints:
         about = checkpoints.newest_meta()
         if about is None:

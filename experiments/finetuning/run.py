@@ -1,8 +1,11 @@
 """Carries out a fine-tuning in its workdir: data, programs, the model that is kept, predictions, the table."""
 
+import datetime
+import platform
 import shlex
 import shutil
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +14,11 @@ from data.tasks.submission import write_predictions
 from data.tasks.task import Task
 from experiments import workdir as workdirs
 from experiments.config_json import to_json
+from experiments.devices import cores
 from experiments.finetune import FinetuneFlags
 from experiments.finetuning.encoder import Source, read_encoder
 from experiments.finetuning.model import save_model
-from experiments.finetuning.table import table, write_csv
+from experiments.finetuning.table import table, task_record, write_csv
 from experiments.finetuning.workdir import keep_tokenizer, open_finetuning
 from experiments.study import say
 from train.finetuning.config import FinetuneConfig
@@ -54,9 +58,11 @@ def run(flags: FinetuneFlags, points: list[FinetuneConfig]) -> str:
         programs = plan(source.encoders, data, points)  # refuses what cannot be
         open_finetuning(path, _asked(flags, points, source, task))
         keep_tokenizer(path, source.tokenizer)
-        keeper = Keeper(path, data)
+        keeper, about = Keeper(path, data), task_record(data)
         with Metrics(path) as writer:
             keeper.writer = writer
+            if about not in read(path):
+                writer.write(about)
             results = tune(
                 programs,
                 data,
@@ -68,7 +74,7 @@ def run(flags: FinetuneFlags, points: list[FinetuneConfig]) -> str:
                 log=say,
             )
         write_csv(path / 'results.csv', results)
-        text = table(data, results)
+        text = table(about, results)
         (path / 'table.md').write_text(text)
     return text
 
@@ -78,6 +84,7 @@ class Keeper:
 
     def __init__(self, path: Path, data: TaskData):
         self._path, self._data = path, data
+        self._began = time.monotonic()
         self.writer: Metrics | None = None
         self.done = from_records(read(path))
 
@@ -89,9 +96,21 @@ class Keeper:
         if chosen:
             save_model(self._path, int(name), finished, chosen)
             self._predict(finished, chosen)
-        self.writer.write(*(as_record(name, result) for result in results))
+        self.writer.write(*(as_record(name, result) for result in results), self._end(name))
         self.done[name] = list(results)
         shutil.rmtree(self._path / 'checkpoints' / name, ignore_errors=True)
+
+    def _end(self, program: str) -> dict[str, Any]:
+        """When, where and in what time, counted from the last start or the end of the program before."""
+        began, self._began = self._began, time.monotonic()
+        return {
+            'kind': 'run',
+            'event': 'end',
+            'program': program,
+            'date': datetime.datetime.now(datetime.UTC).date().isoformat(),
+            'host': f'{cores()} CPU cores, {platform.machine()}',
+            'seconds': self._began - began,
+        }
 
     def _predict(self, finished: Finished, chosen: list[Result]) -> None:
         """predictions/seed-N/, in the form of each task's own scorer, for all splits but those of train."""
@@ -112,7 +131,7 @@ def _asked(flags: FinetuneFlags, points: list[FinetuneConfig], source: Source, t
             'config': points[0],
             'points': [label(point) for point in points],
             'init': flags.init,
-            'encoder': {'arm': name[0], 'seed': name[1], 'weights': source.fingerprint},
+            'encoder': {'arm': name[0], 'seed': name[1], 'weights': source.fingerprint, **source.about},
             'tokenizer': source.tokenizer.vocabulary.fingerprint,
             'versions': versions(),
         }

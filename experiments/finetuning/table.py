@@ -2,8 +2,9 @@
 
 import csv
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,41 +15,79 @@ from train.finetuning.task_data import SLICE, TaskData
 from train.finetuning.tune import Result, best_points, chosen
 
 
-def table(data: TaskData, results: Sequence[Result]) -> str:
-    """The chosen point's scores over its seeds, beside those of the commonest label, and how it was chosen."""
-    (best,) = best_points(results).values()
-    rows = []
+def task_record(data: TaskData) -> dict[str, Any]:
+    """What a table says of the task, for metrics.jsonl: kind 'task'."""
+    task = data.task
+    return {
+        'kind': 'task',
+        'task': task.name,
+        'data': task.fingerprint,
+        'metrics': list(task.metrics),
+        'examples': {split: len(examples) for split, examples in task.splits.items()},
+        'chosen_by': data.chosen_by,
+        'commonest': {split: data.majority(split) for split in data.reported},
+        'notes': list(task.notes),
+    }
+
+
+class Line(NamedTuple):
+    """One metric of one split over the seeds of the chosen point, as text."""
+
+    split: str
+    metric: str
+    mean: str
+    interval: str
+    median: str
+    range: str
+    seeds: str
+    commonest: str
+
+
+COLUMNS = ('split', 'metric', 'mean', 'CI95', 'median', 'range', 'seeds', 'commonest label')
+
+
+def lines(about: Mapping[str, Any], results: Sequence[Result]) -> Iterator[Line]:
+    """The chosen point's scores, in percent, beside those of the commonest label.
+
+    Args:
+      about: as `task_record` makes it.
+    """
     here = chosen(results)
-    for split in data.reported:
-        trivial = data.majority(split)
-        for metric in data.task.metrics:
+    for split, commonest in about['commonest'].items():
+        for metric in about['metrics']:
             values = [result.scores[split][metric] for result in here]
             found = summary(values)
             interval = f'± {found.half_width:.2f}' if found.half_width is not None else found.reason
-            rows.append(
-                (
-                    split,
-                    metric.replace('_', ' '),
-                    f'{np.mean(values):.2f}',
-                    interval,
-                    f'{np.median(values):.2f}',
-                    f'{min(values):.2f} to {max(values):.2f}',
-                    str(len(values)),
-                    f'{trivial[metric]:.2f}',
-                )
+            yield Line(
+                split,
+                metric.replace('_', ' '),
+                f'{np.mean(values):.2f}',
+                interval,
+                f'{np.median(values):.2f}',
+                f'{min(values):.2f} to {max(values):.2f}',
+                str(len(values)),
+                f'{commonest[metric]:.2f}',
             )
-    columns = ('split', 'metric', 'mean', 'CI95', 'median', 'range', 'seeds', 'commonest label')
-    title = f'{data.task.name}, {len(data.task.examples("train")):,} training examples, percent. {best}.'
-    parts = [tables.table(Table(title, columns, tuple(rows)))]
-    parts.insert(0, title)
+
+
+def table(about: Mapping[str, Any], results: Sequence[Result]) -> str:
+    """The chosen point's scores over its seeds, and how it was chosen."""
+    (best,) = best_points(results).values()
+    title = f'{about["task"]}, {about["examples"]["train"]:,} training examples, percent. {best}.'
+    rows = tables.table(Table(title, list(COLUMNS), [list(line) for line in lines(about, results)]))
+    return '\n\n'.join([title, rows, *remarks(about, results)]) + '\n'
+
+
+def remarks(about: Mapping[str, Any], results: Sequence[Result]) -> list[str]:
+    """How the point was chosen, and which seeds learnt nothing or failed."""
     points = list(dict.fromkeys(result.point for result in results))
+    found, here = [], chosen(results)
     if len(points) > 1:
-        parts.append(f'Chosen of {len(points)} points by {data.task.primary} on {_place(data)}.')
-    elif data.chosen_by:
-        parts.append(f'Choices were made by {data.task.primary} on {_place(data)}.')
-    parts += [f'Seed {r.ft_seed} learnt nothing: {_split(r)}.' for r in here if any(r.degenerate.values())]
-    parts += [f'Seed {r.ft_seed} failed at step {r.failed_at}.' for r in here if r.failed_at is not None]
-    return '\n\n'.join(parts) + '\n'
+        found.append(f'Chosen of {len(points)} points by {about["metrics"][0]} on {_place(about)}.')
+    elif about['chosen_by']:
+        found.append(f'Choices were made by {about["metrics"][0]} on {_place(about)}.')
+    found += [f'Seed {r.ft_seed} learnt nothing: {_split(r)}.' for r in here if any(r.degenerate.values())]
+    return found + [f'Seed {r.ft_seed} failed at step {r.failed_at}.' for r in here if r.failed_at is not None]
 
 
 def write_csv(path: Path, results: Sequence[Result]) -> None:
@@ -67,10 +106,10 @@ def write_csv(path: Path, results: Sequence[Result]) -> None:
     os.replace(part, path)
 
 
-def _place(data: TaskData) -> str:
-    if data.chosen_by != SLICE:
-        return f'{data.chosen_by}, which is also reported: these figures are too good'
-    return f'{len(data.task.examples(SLICE)):,} examples held out of train'
+def _place(about: Mapping[str, Any]) -> str:
+    if about['chosen_by'] != SLICE:
+        return f'{about["chosen_by"]}, which is also reported: these figures are too good'
+    return f'{about["examples"][SLICE]:,} examples held out of train'
 
 
 def _split(result: Result) -> str:

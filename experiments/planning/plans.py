@@ -15,6 +15,7 @@ from experiments.planning.topology import Slice, slice_of
 from experiments.planning.work import Check, check, slots_of
 from train.cohort import Cohort, structure
 from train.mesh import make_mesh, parameter_sizes
+from train.objectives.table import objective_of
 from train.program import Program
 
 
@@ -52,9 +53,8 @@ def _log(line: str) -> None:
 def _mesh(cohort: Cohort, where: Slice) -> Mesh:
     config = cohort.config
     rows = tuple(stage.batch_size // config.optimizer.micro_batches for stage in config.stages)
+    sizes = parameter_sizes(objective_of(config).declared(config))
     try:
-        return make_mesh(
-            config.run.mesh, len(cohort.replicas), rows, parameter_sizes(config.model), list(where.devices)
-        )
+        return make_mesh(config.run.mesh, len(cohort.replicas), rows, sizes, list(where.devices))
     except ValueError as error:
         raise UserError(f'{where.name}: {error}') from None

@@ -9,7 +9,7 @@ from data.vocabulary import Vocabulary
 from experiments.planning.compile import Compiled, compile_step
 from model.kernels import splash_flops
 from train.cohort import Cohort
-from train.cost import step_flops
+from train.flops import encoders, step_flops
 from train.mesh import make_mesh
 from train.program import Program
 from train.rates import copies, target_slots
@@ -54,13 +54,17 @@ def carried_out_flops(cohort: Cohort, stage: int) -> float:
 def check(cohort: Cohort, stage: int, vocabulary: Vocabulary, device: jax.Device) -> Check:
     """Has XLA count the operations of the first replica's step in a stage, at ROWS rows.
 
-    Layers are alike but for the last, so those of many are told from the steps of two layers and of three.
+    Layers are alike but for the last, so those of many are told from the steps of two layers and of three; or of as
+    many as a generator with some fraction of them has whole numbers of.
     """
-    layers = cohort.config.model.layers
-    if layers <= 3:
+    layers, objective = cohort.config.model.layers, cohort.config.objective
+    share = objective.generator.layers if objective.has_generator else 1.0
+    whole = [count for count in range(2, layers) if abs(count * share - round(count * share)) < 1e-6]
+    if len(whole) < 2:
         return _counted(cohort, stage, vocabulary, device, layers)
-    two, three = (dataclasses.astuple(_counted(cohort, stage, vocabulary, device, count)) for count in (2, 3))
-    return Check(*(less + (layers - 2) * (more - less) for less, more in zip(two, three, strict=True)))
+    few, many = whole[:2]
+    less, more = (dataclasses.astuple(_counted(cohort, stage, vocabulary, device, count)) for count in (few, many))
+    return Check(*(a + (layers - few) / (many - few) * (b - a) for a, b in zip(less, more, strict=True)))
 
 
 def _counted(cohort: Cohort, stage: int, vocabulary: Vocabulary, device: jax.Device, layers: int) -> Check:
@@ -80,6 +84,7 @@ def _counted(cohort: Cohort, stage: int, vocabulary: Vocabulary, device: jax.Dev
     assert isinstance(compiled, Compiled), compiled.message  # a few rows of a few layers
     kernels = 0.0
     if config.model.attention == 'splash':
-        shape = config.stages[0]
-        kernels = splash_flops(config.model, ROWS * copies(most), shape.length, target_slots([most], shape.length))
+        length, rows = config.stages[0].length, ROWS * copies(most)
+        run = encoders(config, length, target_slots([most], length))
+        kernels = sum(splash_flops(model, rows, length, positions) for model, positions in run)
     return Check(step_flops(config, 0), compiled.xla['flops'], kernels)

@@ -46,8 +46,10 @@ def same_start(results: Results, first: str, second: str) -> bool:
 
 
 def _initial(results: Results, arm: str) -> dict:
-    model = results.config['configs'][arm]['model']
-    return {name: value for name, value in model.items() if name not in _NOT_INITIAL}
+    config = results.config['configs'][arm]
+    objective = config.get('objective', {})
+    start = {name: value for name, value in config['model'].items() if name not in _NOT_INITIAL}
+    return start | {name: objective.get(name) for name in ('name', 'generator')}
 
 
 def config_differences(results: Results) -> dict[str, list]:

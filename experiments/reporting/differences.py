@@ -213,9 +213,11 @@ def secondary_section(results: Results) -> Section | None:
     measures = comparisons.secondary(results)
     if not measures or len(results.arms) == 1:
         return None
-    rows = []
+    rows: list[list[str]] = []
     for measure in measures:
         for comparison in comparisons.differences(results, measure):
+            if any(results.lacks(results.arms[arm], measure.metric) for arm in (comparison.first, comparison.second)):
+                continue
             cells = _test_cells(comparison, known(measure.metric))
             rows.append([measure_name(measure), results.arms[comparison.second], *cells])
     return Section(

@@ -10,25 +10,24 @@ from matplotlib.ticker import MaxNLocator
 
 from experiments.known_metrics import known
 from experiments.reporting import comparisons
+from experiments.reporting.compute import COMPUTE_PNG, compute_figure
 from experiments.reporting.controls import control_differences, shown_controls
 from experiments.reporting.differences import DIFFERENCES_PNG, PAIRS_PNG
+from experiments.reporting.lines import COLOURS, DPI, GREY, INK, WIDTH, draw_lines, literal, plain
 from experiments.reporting.results import Measure, Results
 from experiments.reporting.sections import CURVES_PNG
 from experiments.reporting.wording import TESTS, measure_name, percent
 from experiments.statistics import LEVEL, Test
 
-# Okabe and Ito (2008): told apart with every kind of colour vision. Their yellow is too faint on white.
-COLOURS = ('#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9', '#000000')
-DASHES = {'-': '', '--': ' (dashed)', ':': ' (dotted)'}
-INK, GREY, FAINT = '#222222', '#8a8a8a', '#d9d9d9'
-WIDTH = 7.2
-"""Inches of every picture; a page shows them at most 1,440 pixels wide, at DPI."""
-DPI = 200
-
 
 def write_figures(results: Results, folder: Path) -> None:
     """Writes the pictures that apply and removes old ones that no longer do."""
-    makers = {DIFFERENCES_PNG: differences_figure, CURVES_PNG: curves_figure, PAIRS_PNG: pairs_figure}
+    makers = {
+        DIFFERENCES_PNG: differences_figure,
+        CURVES_PNG: curves_figure,
+        COMPUTE_PNG: compute_figure,
+        PAIRS_PNG: pairs_figure,
+    }
     for name, make in makers.items():
         figure = make(results)
         path = folder / name
@@ -46,7 +45,7 @@ def differences_figure(results: Results) -> Figure | None:
     measures = [m for m in results.measures if m[::2] == results.primary[::2]]
     others = [arm for arm in results.arms if arm != results.ablation['baseline']]
     controls = shown_controls(results)
-    names = [_literal(name) for name in (*others, *controls)]
+    names = [literal(name) for name in (*others, *controls)]
     figure = Figure(figsize=(WIDTH, 1.35 + 0.42 * len(names)), layout='constrained')
     axes = figure.subplots(1, len(measures), sharex=True, sharey=True, squeeze=False)[0]
     unit = known(results.primary.metric)
@@ -64,10 +63,10 @@ def differences_figure(results: Results) -> Figure | None:
         axis.set_ylim(len(names) - 0.4, -0.55)
         axis.xaxis.set_major_locator(MaxNLocator(4))
         axis.tick_params(axis='y', length=0)
-        _plain(axis, ('bottom',))
+        plain(axis, ('bottom',))
         axis.margins(x=0.08)
     figure.supxlabel(
-        f'{unit.name}, arm less {_literal(results.ablation["baseline"])}, {unit.difference_unit} '
+        f'{unit.name}, arm less {literal(results.ablation["baseline"])}, {unit.difference_unit} '
         f'({LEVEL:.0%} intervals; black {TESTS[results.ablation["comparison"]]}, '
         f'grey {TESTS["welch" if results.ablation["comparison"] == "paired" else "paired"]})',
         fontsize=8.5,
@@ -97,33 +96,21 @@ def curves_figure(results: Results) -> Figure | None:
     curves = {arm: results.curve(arm) for arm in results.arms}
     if not any(steps for steps, _ in curves.values()):
         return None
-    figure = Figure(figsize=(WIDTH, 3.6), layout='constrained')
-    axis = figure.subplots()
     by_tokens = len({_stages(results, arm) for arm in results.arms}) > 1
-    ends = []
-    for index, (arm, (steps, loss_PxS)) in enumerate(curves.items()):
-        if not steps:
-            continue
-        x = [_tokens(results, arm, step) / 1e6 if by_tokens else step for step in steps]
-        colour, dash = COLOURS[index % len(COLOURS)], list(DASHES)[index // len(COLOURS) % len(DASHES)]
-        axis.fill_between(x, np.nanmin(loss_PxS, 1), np.nanmax(loss_PxS, 1), color=colour, alpha=0.18, linewidth=0)
-        mean = np.nanmean(loss_PxS, axis=1)
-        axis.plot(x, mean, dash, color=colour, linewidth=1.6, marker='o' if len(x) < 25 else '', markersize=3)
-        ends.append((_literal(arm) + DASHES[dash], colour, x[-1], mean[-1]))
+
+    def x_of(arm: str, steps: list[int]) -> list[float]:
+        return [_tokens(results, arm, step) / 1e6 if by_tokens else step for step in steps]
+
     entropy = results.counted('unigram_entropy')
-    if entropy is not None:
-        axis.axhline(entropy, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=0)
-        ends.append(('unigram entropy', GREY, x[-1], entropy))
+    rate = next(row.eval_rate for row in results.rows if row.metric == 'curve_loss')
+    figure, axis = draw_lines(
+        {arm: (x_of(arm, steps), loss_PxS) for arm, (steps, loss_PxS) in curves.items()},
+        'tokens read, millions' if by_tokens else 'step',
+        f'loss at {percent(rate)}, nats a token',
+        {} if entropy is None else {'unigram entropy': entropy},
+    )
     if not by_tokens:
         _stage_marks(axis, results)
-    _label_ends(axis, ends)
-    rate = next(row.eval_rate for row in results.rows if row.metric == 'curve_loss')
-    axis.set_xlabel('tokens read, millions' if by_tokens else 'step', fontsize=9)
-    axis.set_ylabel(f'loss at {percent(rate)}, nats a token', fontsize=9)
-    axis.set_xlim(left=0)
-    axis.grid(axis='y', color=FAINT, linewidth=0.6)
-    axis.set_axisbelow(True)
-    _plain(axis, ('left', 'bottom'))
     return figure
 
 
@@ -153,32 +140,6 @@ def _stage_marks(axis: Axes, results: Results) -> None:
         start += steps
 
 
-def _label_ends(axis: Axes, ends: list[tuple[str, str, float, float]]) -> None:
-    """Each line's name beside its end, moved apart where they would overlap; curves cross nothing there."""
-    low, high = axis.get_ylim()
-    ends = sorted(ends, key=lambda end: end[3])
-    places = _apart([end[3] for end in ends], 0.055 * (high - low))
-    for (name, colour, x, y), place in zip(ends, places, strict=True):
-        axis.annotate(
-            name, (x, y), xytext=(1.015, place), textcoords=('axes fraction', 'data'), fontsize=9, color=colour,
-            va='center', annotation_clip=False,
-        )  # fmt: skip
-
-
-def _apart(heights: list[float], least: float) -> list[float]:
-    """Rising heights, moved as little as it takes to be `least` apart: each crowd is spread around its own mean."""
-    crowds: list[list[float]] = []
-
-    def spread(crowd: list[float]) -> list[float]:
-        return [sum(crowd) / len(crowd) + least * (i - (len(crowd) - 1) / 2) for i in range(len(crowd))]
-
-    for height in heights:
-        crowds.append([height])
-        while len(crowds) > 1 and spread(crowds[-1])[0] - spread(crowds[-2])[-1] < least:
-            crowds[-2:] = [crowds[-2] + crowds[-1]]
-    return [place for crowd in crowds for place in spread(crowd)]
-
-
 def pairs_figure(results: Results) -> Figure | None:
     """Histogram of the p values of all pairs against an even spread."""
     if not results.ablation['all_pairs'] or len(results.arms) < 2:
@@ -200,17 +161,5 @@ def pairs_figure(results: Results) -> Figure | None:
     axis.yaxis.get_major_locator().set_params(integer=True)
     axis.set_xlabel(f'p of a pair ({TESTS[results.ablation["comparison"]]})', fontsize=9)
     axis.set_ylabel('pairs', fontsize=9)
-    _plain(axis, ('left', 'bottom'))
+    plain(axis, ('left', 'bottom'))
     return figure
-
-
-def _literal(name: str) -> str:
-    """A name with its dollar signs, which matplotlib would take for mathematics."""
-    return name.replace('$', r'\$')
-
-
-def _plain(axis: Axes, spines: tuple[str, ...]) -> None:
-    for side, spine in axis.spines.items():
-        spine.set_visible(side in spines)
-        spine.set_color(GREY)
-    axis.tick_params(labelsize=8.5, color=GREY, labelcolor=INK)

@@ -7,7 +7,7 @@ import numpy as np
 from experiments.known_metrics import known, of_kind
 from experiments.reporting.document import Section, Table
 from experiments.reporting.results import Measure, Results
-from experiments.reporting.wording import DASH, arm_names, fixed, listed, percent, spoken
+from experiments.reporting.wording import DASH, arm_names, fixed, listed, percent, spoken, without_head
 from experiments.statistics import Summary, summary
 
 OWN_COLUMN = 'own rate: not comparable'
@@ -15,6 +15,8 @@ OWN_COLUMN = 'own rate: not comparable'
 
 def loss_section(results: Results) -> Section:
     """The main table, and how far each arm is below the unigram entropy."""
+    if all(results.lacks(arm, 'loss') for arm in results.arms):
+        return Section('Loss, arm by evaluation rate', without_head(results))
     caption = 'Loss, nats a token (mean ± half of CI95 over seeds): compare within a column'
     return Section(
         'Loss, arm by evaluation rate',
@@ -29,6 +31,7 @@ def loss_section(results: Results) -> Section:
             'neighbour, or both neighbours, on the very targets of the arms. The last column is each arm at its own '
             'final masking rate and rule. Own-rate losses are not comparable between arms: a higher rate leaves less '
             'to read.',
+            *without_head(results),
             *_early(results),
             *_below_unigram(results),
         ],
@@ -51,8 +54,10 @@ def _early(results: Results) -> list[str]:
     ]
 
 
-def accuracy_section(results: Results) -> Section:
+def accuracy_section(results: Results) -> Section | None:
     """Accuracy, and perplexity derived from the loss."""
+    if all(results.lacks(arm, 'accuracy') for arm in results.arms):
+        return None
     return Section(
         'Accuracy and perplexity',
         [
@@ -76,6 +81,9 @@ def _table(caption: str, results: Results, metric: str, own_metric: str) -> Tabl
     for arm, name in enumerate(arm_names(results)):
         own = summary(own_AxS[arm])
         n = _n(results, arm)
+        if results.lacks(results.arms[arm], metric):
+            rows.append([name, str(n), *([''] * len(rates)), ''])
+            continue
         cells = [spoken(summary(results.values(Measure(metric, rate))[arm]), unit, n) for rate in rates]
         at = f' at {percent(own_rates[arm])}' if own.n else ''
         rows.append([name, str(n), *cells, spoken(own, known(own_metric), n) + at])
@@ -104,7 +112,9 @@ def _perplexities(results: Results) -> Table:
     rows = []
     for arm, name in enumerate(arm_names(results)):
         summaries = [summary(results.values(Measure('loss', rate))[arm]) for rate in rates]
-        rows.append([name, str(_n(results, arm)), *map(_perplexity, summaries)])
+        lacking = results.lacks(results.arms[arm], 'loss')
+        cells = [''] * len(rates) if lacking else map(_perplexity, summaries)
+        rows.append([name, str(_n(results, arm)), *cells])
     return Table('Perplexity', ['arm', 'n', *(f'at {percent(rate)}' for rate in rates)], rows)
 
 

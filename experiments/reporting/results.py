@@ -7,10 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from experiments.config_json import from_json
 from experiments.known_metrics import METRICS, known
 from experiments.reporting.pooling import check_poolable
 from experiments.reporting.records import Row, read_records
 from train.cohort import CONTROL, REFERENCES
+from train.objectives.config import ObjectiveConfig
 
 _PLACES = {metric: place for place, metric in enumerate(METRICS)}
 
@@ -124,6 +126,12 @@ class Results:
         fine_tuned = {Measure(row.metric, row.eval_rate, row.task) for row in self.rows if row.ft_seed is not None}
         return [measure for measure in self.measures if measure in fine_tuned]
 
+    def lacks(self, arm: str, metric: str) -> bool:
+        """Whether an arm has no such figure by its nature: the metric needs an MLM head, and it has none."""
+        objective = self.config['configs'][arm].get('objective', {})
+        trained, needs = from_json(ObjectiveConfig, objective), known(metric)
+        return (needs.needs_head and not trained.predicts) or (needs.needs_pairs and not trained.judges_pairs)
+
     def rates(self, metric: str) -> list[float]:
         """Evaluation rates of a metric that is measured at several."""
         return [m.eval_rate for m in self.measures if m.metric == metric and m.eval_rate is not None]
@@ -165,9 +173,9 @@ class Results:
         values_AxS = self.values(Measure(metric))
         return [float(np.nanmean(row)) if np.isfinite(row).any() else None for row in values_AxS]
 
-    def curve(self, arm: str) -> tuple[list[int], np.ndarray]:
-        """Steps and losses [points, seeds] of the learning curve; NaN where there is no figure."""
-        points = {(row.step, row.seed): row.value for row in self.sound if (row.arm, row.metric) == (arm, 'curve_loss')}
+    def curve(self, arm: str, metric: str = 'curve_loss') -> tuple[list[int], np.ndarray]:
+        """Steps and values [points, seeds] of a learning curve; NaN where there is no figure."""
+        points = {(row.step, row.seed): row.value for row in self.sound if (row.arm, row.metric) == (arm, metric)}
         steps = sorted({step for step, _ in points})
         values = [[points.get((step, seed), np.nan) for seed in self.seeds] for step in steps]
         return steps, np.array(values).reshape(len(steps), len(self.seeds))
@@ -193,7 +201,7 @@ class Results:
         """Figures of finished replicas: (measure, arm, seed) -> one value, or one a fine-tuning seed."""
         found: dict[tuple[Measure, str, int], list[float]] = {}
         for row in self.sound:
-            if row.arm and row.metric != 'curve_loss' and self._at_end(row):
+            if row.arm and not row.metric.startswith('curve_') and self._at_end(row):
                 measure = Measure(row.metric, row.eval_rate, row.task)
                 found.setdefault((measure, row.arm, row.seed), []).append(row.value)
         return found

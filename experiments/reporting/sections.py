@@ -2,6 +2,7 @@
 
 from experiments.known_metrics import known
 from experiments.reporting import comparisons
+from experiments.reporting.compute import compute_section
 from experiments.reporting.controls import controls_section
 from experiments.reporting.costs import cost_section
 from experiments.reporting.differences import difference_section, outcome_section, pairs_section, secondary_section
@@ -39,6 +40,7 @@ def all_sections(results: Results) -> list[Section]:
         secondary_section,
         published_section,
         curve_section,
+        compute_section,
         grid_section,
         setup_section,
         config_section,
@@ -73,7 +75,10 @@ def measures_section(results: Results) -> Section | None:
     rows = []
     for arm, name in enumerate(arm_names(results)):
         n = max(column[arm].n for column in columns_MxA)
-        cells = [spoken(column[arm], known(m.metric), n) for column, m in zip(columns_MxA, measures, strict=True)]
+        cells = [
+            '' if results.lacks(results.arms[arm], m.metric) else spoken(column[arm], known(m.metric), n)
+            for column, m in zip(columns_MxA, measures, strict=True)
+        ]
         rows.append([name, str(n), *cells])
     with_reference = any(value is not None for value in lines)
     metrics = {measure.metric for measure in measures}
@@ -88,6 +93,12 @@ def measures_section(results: Results) -> Section | None:
         text.append(
             'The probe is a logistic regression on frozen, mean-pooled states, learnt on some documents held out of '
             'pretraining and tested on others. An arm at the share of the commonest label has learnt nothing of it.'
+        )
+    if metrics & {'nsp_accuracy', 'sop_accuracy'}:
+        text.append(
+            'NSP and SOP accuracy are of held-out pairs of segments, each shown as it stands in the text and once more '
+            'with a segment of another document second (NSP) or its two segments in the other order (SOP): chance is '
+            '50%. Both are asked of every arm that judges pairs, whichever it was trained on.'
         )
     columns = ['arm', 'n', *(_with_unit(measure_name(m), known(m.metric).unit) for m in measures)]
     table = Table('Other measures', columns, [reference] * with_reference + rows, int(with_reference))

@@ -14,6 +14,18 @@ def arm_names(results: Results) -> list[str]:
     return [f'{arm} (baseline)' if i == results.baseline else arm for i, arm in enumerate(results.arms)]
 
 
+def without_head(results: Results) -> list[str]:
+    """A sentence on the arms that have no loss, if there are any."""
+    names = [arm for arm in results.arms if results.lacks(arm, 'loss')]
+    if not names:
+        return []
+    have = 'has' if len(names) == 1 else 'have'
+    return [
+        f'Arm {listed(names)} {have} no MLM head, which the objective does not train: no loss, accuracy or likelihood '
+        'on masked tokens. What compares such arms is the probe and the downstream tasks.'
+    ]
+
+
 def measure_name(measure: Measure) -> str:
     """Such as 'loss at 15%' or 'probe accuracy (century)'."""
     name = known(measure.metric).name

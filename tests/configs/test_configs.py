@@ -1,6 +1,7 @@
 """Every config at every scale: it builds, its arms differ in what the claim is about and in nothing else."""
 
 import ast
+import dataclasses
 import re
 from importlib import import_module
 from itertools import product
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from configs import scales
+from configs.compute import flops
 from experiments.config_paths import changed, differences
 from train.rates import copies, rate_at, target_slots
 
@@ -25,6 +27,18 @@ VARIES = {
     'curriculum': {'stages', 'stages.0.steps'},
     'static_masking': {'masking.duplicates'},
     'control': {'masking.noise'},
+    'electra': {'objective.name', 'objective.detect', 'masking.rule', 'stages.0.steps', 'stages.1.steps'},
+    'electra_generator': {'objective.generator.width'},
+    'electra_masking': {
+        'objective.name',
+        'masking.rule',
+        'masking.corruption_rate',
+        'stages.0.steps',
+        'stages.1.steps',
+    },
+    'embedding_sharing': {'objective.generator.share'},
+    'input_format': {'objective.name', 'objective.rows', 'stages.0.batch_size'},
+    'sentence_order': {'objective.name'},
 }
 """What the arms of each config may differ in."""
 EVERY = [(name, scale) for name in VARIES for scale in scales.SCALES]
@@ -39,7 +53,7 @@ def tokens(config):
 
 
 def test_no_config_is_left_out():
-    assert {path.stem for path in FOLDER.glob('*.py')} == {*VARIES, '__init__', 'scales', 'published'}
+    assert {path.stem for path in FOLDER.glob('*.py')} == {*VARIES, '__init__', 'compute', 'scales', 'published'}
 
 
 @pytest.mark.parametrize(('name', 'scale'), EVERY)
@@ -63,7 +77,12 @@ def test_arms_differ_where_the_claim_says(name, scale):
     built = ablation(name, scale)
     configs = [built.config(arm.name) for arm in built.arms]
     found = set().union(*(differences(a, b) for a in configs for b in configs))
-    assert found == VARIES[name] or (name == 'curriculum' and 'stages' in found <= VARIES[name])
+    several = [
+        path for path in VARIES[name] if path.startswith('stages')
+    ]  # which stages there are depends on the scale
+    assert VARIES[name] - set(several) <= found <= VARIES[name] and bool(several) == any(
+        'stages' in path for path in found
+    )
     assert len(set(configs)) == len(configs)
 
 
@@ -72,11 +91,17 @@ def test_scales_are_shared(name):
     """Below paper scale a config takes size and budget from the scale, so that ablations can stand side by side."""
     for scale in ('smoke', 'cpu', 'overnight'):
         base, built = scales.scale(scale), ablation(name, scale).base
-        found = {path for path in differences(base, built) if not path.startswith(('masking.', 'evaluation.tasks'))}
+        found = {
+            path
+            for path in differences(base, built)
+            if not path.startswith(('masking.', 'objective.', 'evaluation.tasks', 'evaluation.curve_probe'))
+        }
         assert found <= {
             'bert_base': BERT_FORM,
             'bert_large': BERT_FORM | {'model.layers'},
             'static_masking': {'stages', 'data.max_train_tokens'},
+            'input_format': {'stages'},
+            'sentence_order': {'stages'},
         }.get(name, set())
 
 
@@ -202,3 +227,29 @@ def test_control_is_all_chance():
         quiet = {changed(built.config(arm.name), {'masking.noise': 0}) for arm in built.arms}
         assert quiet == {built.base}
         assert built.base == scales.scale(scale)
+
+
+@pytest.mark.parametrize(('name', 'scale'), [(n, s) for n in ('electra', 'electra_masking') for s in scales.SCALES])
+def test_arms_of_equal_flops(name, scale):
+    """Within half a step of the last stage; the curriculum keeps its proportions."""
+    built = ablation(name, scale)
+    like = flops(built.config('ELECTRA' if name == 'electra' else 'ELECTRA at 15%'))
+    for arm in built.arms:
+        config = built.config(arm.name)
+        *stages, last = config.stages
+        shorter = changed(config, {'stages': (*stages, dataclasses.replace(last, steps=last.steps + 1))})
+        assert abs(flops(config) - like) <= 0.51 * (flops(shorter) - flops(config))
+        if stages:
+            assert stages[0].steps / last.steps == pytest.approx(9, abs=1.5)
+
+
+def test_electra_arms_are_those_of_table_5():
+    built = ablation('electra', 'paper')
+    objectives = {arm.name: built.config(arm.name).objective for arm in built.arms}
+    assert {name: (each.name, each.scores_all, each.predicts) for name, each in objectives.items()} == {
+        'ELECTRA': ('electra', True, False),
+        'ELECTRA 15%': ('electra', False, False),
+        'Replace MLM': ('replace_mlm', False, True),
+        'All-Tokens MLM': ('all_tokens_mlm', True, True),
+        'BERT': ('mlm', False, True),
+    }

@@ -49,7 +49,7 @@ def split_of(tokens) -> Split:
     """A split of one document."""
     tokens = np.asarray(tokens, np.uint16)
     ends = np.array([0, len(tokens)])
-    return Split(tokens, ends, ends, [''])
+    return Split(tokens, ends, ends, ends, [''])
 
 
 def contents(folder: Path) -> dict[str, bytes]:

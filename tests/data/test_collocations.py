@@ -46,7 +46,7 @@ def corpus(seed=0, documents=30) -> list[list[list[int]]]:
 def split_of(documents) -> Split:
     flat = [[i for word in document for i in word] + [VOCABULARY.sep] for document in documents]
     offsets = np.cumsum([0, *map(len, flat)])
-    return Split(np.array(sum(flat, []), np.uint16), offsets, offsets, [''] * len(documents))
+    return Split(np.array(sum(flat, []), np.uint16), offsets, offsets, offsets, [''] * len(documents))
 
 
 def name(run) -> str:

@@ -148,7 +148,7 @@ def test_store_for_makes_finds_and_cuts_the_store_of_a_config(corpus, store, tmp
     for count in (1, 1000, int(store.train.document_offsets[1]), int(store.train.document_offsets[1]) + 1, 10**9):
         cut = store_for(dataclasses.replace(config, max_train_tokens=count, store=str(store.folder)), log=quiet).train
         np.testing.assert_array_equal(cut.tokens, store.train.tokens[:count])
-        for name in ('document_offsets', 'paragraph_offsets'):
+        for name in ('document_offsets', 'paragraph_offsets', 'sentence_offsets'):
             offsets = getattr(cut, name)
             assert offsets[0] == 0 and offsets[-1] == len(cut.tokens) and (np.diff(offsets) > 0).all()
             assert np.isin(offsets[:-1], getattr(store.train, name)).all()
@@ -160,7 +160,7 @@ def test_store_for_makes_finds_and_cuts_the_store_of_a_config(corpus, store, tmp
     [
         (lambda out: (out / 'manifest.json').unlink(), 'not a token store'),
         (lambda out: (out / 'manifest.json').write_text('{"format": 1'), 'manifest.json: cannot be read'),
-        (lambda out: (out / 'manifest.json').write_text('{"format": 0}'), 'manifest.json: not of format'),
+        (lambda out: (out / 'manifest.json').write_text('{"format": 2}'), 'manifest.json: not of format 3'),
         (lambda out: (out / 'tokenizer.model').unlink(), 'has no tokenizer'),
         (lambda out: (out / 'train.tokens-00000.bin').unlink(), 'broken'),
         (

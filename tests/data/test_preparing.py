@@ -69,7 +69,7 @@ def test_many_processes_make_what_one_makes(corpus, store, tmp_path):
     assert one == many and sum(name.startswith('train.tokens') for name in one) > 3
     cut = open_store(tmp_path / '3')
     for name in ('train', 'heldout'):
-        for part in ('tokens', 'document_offsets', 'paragraph_offsets'):
+        for part in ('tokens', 'document_offsets', 'paragraph_offsets', 'sentence_offsets'):
             np.testing.assert_array_equal(getattr(getattr(cut, name), part), getattr(getattr(store, name), part))
         assert getattr(cut, name).labels == getattr(store, name).labels
     assert cut.manifest['counts'] == store.manifest['counts'] and cut.manifest['text'] == store.manifest['text']

@@ -31,7 +31,7 @@ def make_config(arms: dict[str, dict], seeds=range(3), **ablation) -> dict:
         configs[arm] = copy.deepcopy(base)
         for path, value in changes.items():
             section, name = path.split('.')
-            configs[arm][section][name] = value
+            configs[arm].setdefault(section, {})[name] = value
     return {
         'ablation': {
             'name': 'masking_rate',

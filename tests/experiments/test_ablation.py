@@ -167,3 +167,14 @@ def test_a_primary_metric_without_rates_needs_none():
 def test_arms_that_would_be_measured_on_other_text_are_refused(changes, named):
     with pytest.raises(ValueError, match=f"arm 'x' changes {named}"):
         ablation(arms=(ARMS[0], Arm('x', changes)))
+
+
+def test_a_primary_that_needs_an_mlm_head_needs_one_in_every_arm():
+    arms = (Arm('BERT'), Arm('ELECTRA', {'objective.name': 'electra'}))
+    with pytest.raises(ValueError, match="primary 'loss' needs an MLM head, and the objective of arm 'ELECTRA' trains"):
+        Ablation('x', 'y', Config(), arms, 'BERT')
+    assert Ablation('x', 'y', Config(), arms, 'BERT', primary='probe').primary == 'probe'
+    with pytest.raises(
+        ValueError, match="primary 'sop_accuracy' needs a head for pairs, and the objective of arm 'BERT'"
+    ):
+        Ablation('x', 'y', Config(), arms, 'BERT', primary='sop_accuracy')

@@ -7,8 +7,10 @@ from importlib import import_module
 import jax
 import pytest
 
+from data.config import DataConfig
+from data.prepare import prepare
 from experiments import cli
-from tests.data.corpora import speeches, write_jsonl
+from tests.data.corpora import quiet, speeches, write_jsonl
 from tests.integration.commands import TINY, Place, contents, one_line
 
 
@@ -30,6 +32,16 @@ def place(tmp_path_factory) -> Place:
 def finished(place):
     """Workdir `finished` of tiny.py with seed 0, and what the command printed."""
     return place.folder / 'finished', place.ablate('tiny.py', 'finished').stdout
+
+
+@pytest.fixture(scope='session')
+def other_tokenizer(tmp_path_factory):
+    """The file of a tokenizer like that of `place`'s store, of other text."""
+    folder = tmp_path_factory.mktemp('other')
+    write_jsonl(folder / 'corpus.jsonl', [text[2000:4000] for text in speeches(40)])
+    config = DataConfig(corpus=f'files:{folder / "corpus.jsonl"}', vocab_size=384)
+    prepare(config, folder / 'store', log=quiet)
+    return folder / 'store' / 'tokenizer.model'
 
 
 @pytest.fixture

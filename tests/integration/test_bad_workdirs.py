@@ -15,6 +15,7 @@ from tests.data.corpora import quiet, speeches, write_jsonl
 NEW = ['tiny.py', '--workdir', 'new']
 ON = ['tiny.py', '--workdir', 'finished']
 CORPUS = ['--data.corpus', 'files:corpus.jsonl']
+NSP = ['--objective.name', 'mlm_nsp', '--objective.rows', 'segment_pairs']
 STORE = [*CORPUS, '--data.store', 'store']
 
 
@@ -40,6 +41,10 @@ def held(here, finished) -> Path:
         ([*CORPUS, '--data.encoding', 'none'], '--data.encoding none: Python knows no such text encoding'),
         ([*CORPUS, '--data.vocab-size', '9000'], '--data.vocab_size 9000 is more than the corpus can fill'),
         ([*STORE, '--data.tokenizer', 'bpe'], "store: made with other options (tokenizer 'unigram', not 'bpe')"),
+        (
+            [*STORE, *NSP, '--data.max-train-tokens', '300'],
+            'takes second segments from other documents, and there is one document alone: use --objective.name mlm_sop',
+        ),
         ([*STORE, '--data.max-train-tokens', '20'], '20 tokens are too few for one row of length 32: use a larger'),
         ([*STORE, '--stages.1.length', '40000', '--model.max-length', '40000'], 'shorter rows (--stages.N.length)'),
         (
@@ -89,7 +94,7 @@ def test_a_damaged_shard_is_named_by_its_hash_before_anything_is_trained(refused
     shard.write_bytes(content)
     assert refused(command, *NEW) == (
         f'store/train.tokens-00000.bin is damaged: its sha256 is {hashlib.sha256(content).hexdigest()}, not '
-        f'{stated["sha256"]}; copy it again, or prepare the store again with --overwrite'
+        f'{stated["sha256"]}; copy it again, or prepare the store again with experiments.prepare --overwrite'
     )
 
 

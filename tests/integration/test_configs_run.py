@@ -101,6 +101,6 @@ def test_every_config_runs_at_smoke_scale(clone, tmp_path, name):
     seconds = time.monotonic() - began
     print(f'\n{name} at smoke scale: {seconds:.0f} s, load {os.getloadavg()[0]:.0f}', file=sys.stderr)
     arms = set(json.loads((workdir / 'config.json').read_text())['ablation']['arms'])
-    measured = {row.arm for row in read_csv(workdir / 'results.csv') if row.metric == 'loss'}
+    measured = {row.arm for row in read_csv(workdir / 'results.csv') if row.metric in ('loss', 'probe')}
     assert arms <= measured and 'failed' not in output
     assert {'table.md', 'report.html', 'results.csv'} <= {path.name for path in workdir.iterdir()}

@@ -64,7 +64,10 @@ MOMENTS = {
 }
 
 
-@pytest.mark.parametrize('moment', MOMENTS)
+QUICK = ('a step', 'a save')
+
+
+@pytest.mark.parametrize('moment', [m if m in QUICK else pytest.param(m, marks=pytest.mark.slow) for m in MOMENTS])
 def test_asked_to_stop_it_saves_exits_with_0_and_goes_on(command, undisturbed, moment):
     target, when, reached = MOMENTS[moment]
     workdir = command.folder / f'stopped-in-{moment.replace(" ", "-")}'
@@ -136,7 +139,9 @@ FULL = {
 }
 
 
-@pytest.mark.parametrize('where', FULL)
+@pytest.mark.parametrize(
+    'where', [pytest.param(where, marks=[] if 'Orbax' in where else pytest.mark.slow) for where in FULL]
+)
 def test_a_full_disk_in_a_save_is_one_line_and_the_same_command_goes_on(command, undisturbed, where):
     workdir = command.folder / f'full-{len(where)}'
 

@@ -2,10 +2,13 @@
 
 import csv
 import json
+import re
+import shlex
 import shutil
 
 import pytest
 
+from experiments import results
 from tests.integration.commands import contents
 from train.metrics import read
 
@@ -84,6 +87,39 @@ def test_predict_answers_line_by_line_as_the_model_did(place, tuned, letters):
     written = (tuned[0] / 'predictions' / 'test' / 'seed-1' / 'test.tsv').read_text().splitlines()[1:]
     assert list(labels) == [line.split('\t')[1] for line in written]
     assert all(0.5 <= float(probability) <= 1 for probability in probabilities)
+
+
+def test_a_model_with_another_tokenizer_answers_nothing(refused, tuned, here, other_tokenizer):
+    shutil.copytree(tuned[0], here / 'tuned')
+    shutil.copy(other_tokenizer, here / 'tuned' / 'tokenizer' / 'tokenizer.model')
+    said = refused('predict', '--workdir', 'tuned')
+    assert said == 'tuned/tokenizer is not the tokenizer that tuned was fine-tuned with'
+
+
+def test_results_are_put_on_a_page(tuned, here, capsys):
+    """Of workdirs alone: no data and no encoder is there."""
+    workdir, command, output = tuned
+    shutil.copytree(workdir, here / 'letters')
+    results.main(['letters', '--title', 'Letters', '--out', 'docs/page.md'])
+    assert capsys.readouterr().out == 'docs/page.md\n'
+    text = (here / 'docs' / 'page.md').read_text()
+    assert text.startswith('# Letters\n') and '## 40%, seed 0, of tiny' in text
+    assert re.search(r'scale cpu, 32 steps: 1 layer, width 16, [\d,]+ parameters. Loss .*: [\d.]+ at 15% and ', text)
+    (shown,) = [line for line in output.splitlines() if line.startswith('| dev') and 'accuracy' in line]
+    (line,) = re.findall(r'\| letters +\| +dev \| +accuracy \|.*', text)
+    there, found = ([cell.strip() for cell in each.split('|')] for each in (shown, line))
+    assert found[4] == '20' and found[5] == there[3] and found[8:10] == there[-3:-1]
+    assert 'Task table, 96 examples to train on. Batch ' in text and 'CPU cores, ' in text
+    assert f'```\npython -m experiments.finetune {shlex.join(command)}\n```' in text
+
+
+def test_results_of_what_has_not_finished_are_refused(refused, tuned, finished, here):
+    shutil.copytree(tuned[0], here / 'letters')
+    (here / 'letters' / 'table.md').unlink()
+    assert refused('results', 'letters') == ('letters has not finished: give its experiments.finetune command again')
+    assert refused('results').startswith('name a workdir')
+    shutil.copytree(finished[0], here / 'finished')
+    assert refused('results', 'finished').startswith('finished is not a workdir of experiments.finetune')
 
 
 @pytest.mark.parametrize(

@@ -50,8 +50,8 @@ def command(place):
 @pytest.fixture(scope='session')
 def alone(place, command):
     """Workdir of the run of one process that has the four devices to itself."""
-    start(place, 'alone', 1, *command, 'alone', devices=4).ends()
-    return place.folder / 'alone'
+    start(place, 'one-process', 1, *command, 'one-process', devices=4).ends()
+    return place.folder / 'one-process'
 
 
 def losses(workdir) -> dict:

@@ -1,8 +1,8 @@
-"""Makes the arrays in goldens/ that test_parity.py compares with: python -m tests.model.make_goldens
+"""Makes the arrays in goldens/ that the tests of parity compare with: python -m tests.model.make_goldens
 
 Each file holds a small model's random weights, inputs, and what `transformers` (PyTorch, in float64) makes of them.
-Needs torch and transformers (requirements-peers.in). Run it again when tests/model/parity_case.py changes. With --check
-nothing is written: the stored arrays are compared with new ones, and a difference ends in exit code 1.
+Needs torch and transformers (requirements-peers.in). Run it again when one of the *_case.py changes. With
+--check nothing is written: the stored arrays are compared with new ones, and a difference ends in exit code 1.
 """
 
 import argparse
@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from model.config import ModelConfig
+from tests.model import electra_case, pretraining_case
 from tests.model.parity_case import CONFIGS, make_inputs
 from tests.model.transformers_models import build, run, tensors
 
@@ -47,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument('--check', action='store_true', help='compare with the stored arrays, write nothing')
     check = parser.parse_args(arguments).check
     wrong = []
-    for name, config in CONFIGS.items():
+    for name, config in (CONFIGS | electra_case.CONFIGS | pretraining_case.CONFIGS).items():
         path, arrays = FOLDER / f'{name}.npz', make(name, config)
         if check:
             wrong += [f'{path.name}: {each}' for each in differences(path, arrays)]

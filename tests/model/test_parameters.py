@@ -11,7 +11,7 @@ import pytest
 
 from model import mlm
 from model.config import SIZES, ModelConfig
-from model.parameters import AXES, draw
+from model.parameters import AXES, draw, logical_axes
 
 CONFIG = ModelConfig(
     layers=2, width=32, heads=2, feed_forward=96, max_length=40, type_vocab_size=3, vocab_size=250, init_stddev=0.03
@@ -118,7 +118,7 @@ def test_every_axis_of_every_leaf_has_the_name_of_its_size(norm):
     config = dataclasses.replace(CONFIG, norm=norm, layers=5)
     size = dict(layers=5, vocab=256, position=40, type=3, embed=32, head_embed=32, heads=2, head=16, feed_forward=96)
     assert size.keys() == set(AXES) - {'label'}  # which is a head's (model/heads.py)
-    shapes, axes = by_path(mlm.shapes(config)), by_path(mlm.logical_axes(config))
+    shapes, axes = by_path(mlm.shapes(config)), by_path(logical_axes(mlm.declared(config)))
     assert axes.keys() == {name for name in shapes if not name.startswith('pooler/')}
     for name, names in axes.items():
         assert tuple(size[axis] for axis in names) == shapes[name].shape, (name, names)

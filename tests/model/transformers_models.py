@@ -6,6 +6,7 @@ import transformers
 
 from model.config import ModelConfig
 from tests.model.parity_case import Inputs
+from tests.model.pretraining_case import pair_labels
 
 _PRELAYERNORM = [
     ('roberta_prelayernorm.LayerNorm.', 'final_norm.'),
@@ -35,10 +36,17 @@ def build(name: str, config: ModelConfig, seed: int = 0) -> torch.nn.Module:
     )
     kinds = {
         'bert': (transformers.BertConfig, transformers.BertForMaskedLM, {}),
+        'bert_pretraining': (transformers.BertConfig, transformers.BertForPreTraining, {}),
         'prelayernorm': (transformers.RobertaPreLayerNormConfig, transformers.RobertaPreLayerNormForMaskedLM, {}),
         'roformer': (
             transformers.RoFormerConfig, transformers.RoFormerForMaskedLM,
             dict(embedding_size=config.width, rotary_value=False),
+        ),
+        'electra_generator': (
+            transformers.ElectraConfig, transformers.ElectraForMaskedLM, dict(embedding_size=config.table_width),
+        ),
+        'electra_discriminator': (
+            transformers.ElectraConfig, transformers.ElectraForPreTraining, dict(embedding_size=config.table_width),
         ),
     }  # fmt: skip
     config_of, model_of, more = kinds[name]
@@ -71,18 +79,26 @@ def run(name: str, model: torch.nn.Module, inputs: Inputs) -> dict:
     """As `parity_case.outputs`, computed in the model's precision; the gradients by name."""
     tokens, types, valid, positions, labels = (torch.from_numpy(a).long() for a in inputs)
     labels_BxL = torch.full_like(tokens, -100).scatter_(1, positions, labels)
+    if name == 'electra_discriminator':
+        labels_BxL = (tokens % 2 == 0).long()  # as electra_case.detected; padding has no loss there
     more = {}
     if name == 'prelayernorm':
         more['position_ids'] = torch.arange(tokens.shape[1])[None].expand_as(tokens)
+    pretraining = name == 'bert_pretraining'
+    wanted = {'next_sentence_label': pair_labels(tokens).long()} if pretraining else {}
     model.zero_grad()
     given = dict(input_ids=tokens, attention_mask=valid, token_type_ids=types, **more)
-    out = model(**given, labels=labels_BxL)
+    out = model(**given, labels=labels_BxL, **wanted)
     out.loss.backward()
     hidden = model.base_model(**given).last_hidden_state
     real = valid[..., None] > 0
+    found = out.prediction_logits if pretraining else out.logits
+    logits = found if found.ndim == 3 else found[..., None]
+    pairs = {'pair_logits': out.seq_relationship_logits.detach().float().numpy()} if pretraining else {}
     return {
         'hidden': torch.where(real, hidden, 0).detach().float().numpy(),
-        'logits': torch.where(real, out.logits, 0).detach().float().numpy(),
+        'logits': torch.where(real, logits, 0).reshape(found.shape).detach().float().numpy(),
+        **pairs,
         'loss': out.loss.detach().float().numpy(),
         'gradients': tensors(name, model, gradients=True),
     }

@@ -8,22 +8,26 @@ from pathlib import Path
 import jax
 from jax.sharding import AbstractMesh
 
-from model.config import SIZES, ModelConfig
+from model.config import SIZES, GeneratorConfig, ModelConfig
 from tests.train.step_case import VOCABULARY, cohort
 from train.config import Config, MaskingConfig, OptimizerConfig
 from train.mesh import AXES
+from train.objectives.config import ObjectiveConfig
 from train.program import Program
 
 FILE = Path(__file__).with_suffix('.txt')
 ADAMW = OptimizerConfig()
 FORMS = {'learned, post-LN': {}, 'rotary, pre-LN': {'positions': 'rotary', 'norm': 'pre'}}
+MLM = ObjectiveConfig()
+ELECTRA = ObjectiveConfig('electra', GeneratorConfig(width=1 / 3, share='disentangled'))
+"""With every parameter that an objective adds but the copying gate's."""
 
 
-def state(size: str, optimizer: OptimizerConfig = ADAMW, **fields):
+def state(size: str, optimizer: OptimizerConfig = ADAMW, objective: ObjectiveConfig = MLM, **fields):
     """Shapes and shardings of two replicas' state, on a mesh that has two devices along each axis."""
     model = ModelConfig(**SIZES[size], vocab_size=30522, **fields)
     arms = {
-        name: Config(model=model, optimizer=optimizer, masking=MaskingConfig(corruption_rate=rate))
+        name: Config(model=model, optimizer=optimizer, objective=objective, masking=MaskingConfig(corruption_rate=rate))
         for name, rate in {'low': 0.15, 'high': 0.4}.items()
     }
     return Program(cohort(arms), VOCABULARY, AbstractMesh((2,) * len(AXES), AXES)).abstract_state()
@@ -45,6 +49,7 @@ def text() -> str:
     for size in ('base', 'large'):
         for form, fields in FORMS.items():
             parts += [f'# {size}, {form}', *lines(size, **fields), '']
+    parts += ['# base, ELECTRA', *lines('base', objective=ELECTRA), '']
     return '\n'.join(parts)
 
 

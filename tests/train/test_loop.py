@@ -20,7 +20,7 @@ from train import chips, loop
 from train.checkpoints import Checkpoints
 from train.cohort import CONTROL
 from train.config import RunConfig, Stage
-from train.cost import step_flops
+from train.flops import step_flops
 from train.metrics import Metrics, read
 from train.preemption import Preemption
 from train.program import Program
@@ -207,7 +207,7 @@ def test_utilisation_is_the_share_of_the_peak_that_the_model_needs(tmp_path, pea
     with Metrics(tmp_path) as writer:
         records = StepRecords(group, writer, lambda _: None, peak)
         for step in range(4):
-            records.add(step, StepMetrics(ones, ones, ones, ones, np.ones(2, bool)))
+            records.add(step, StepMetrics({'loss': (ones, ones)}, ones, ones, np.ones(2, bool)))
         records.flush()
     found = read(tmp_path)
     assert len(found) == 4
@@ -227,7 +227,8 @@ def test_a_record_says_how_many_steps_it_averages(tmp_path):
     with Metrics(tmp_path) as writer:
         records = StepRecords(cohort({'a': each}), writer, lambda _: None)
         for step in range(3, 6):
-            records.add(step, StepMetrics(one * (step + 1), one, half, one, np.ones(1, bool)))
+            pairs = {'loss': (one * (step + 1), one), 'accuracy': (half, one)}
+            records.add(step, StepMetrics(pairs, one, one, np.ones(1, bool)))
         records.flush()
     found = [(record['step'], record['steps'], record['loss'], record['accuracy']) for record in read(tmp_path)]
     assert found == [(4, 1, 4.0, 50.0), (6, 2, 5.5, 50.0)]
@@ -242,7 +243,7 @@ def test_a_line_of_progress(tmp_path, monkeypatch):
         three = np.ones(3, np.float32)
         for step, loss in enumerate((4.0, 2.0)):
             losses = np.array([loss, 9, np.nan], np.float32)
-            records.add(step, StepMetrics(losses, three, three, three, np.ones(3, bool)))
+            records.add(step, StepMetrics({'loss': (losses, three)}, three, three, np.ones(3, bool)))
         records.flush()
         clock[0] = 2.0
         line = records.line(2)

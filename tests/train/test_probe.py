@@ -17,13 +17,13 @@ from tests.train.heldout_case import (
     store_of,
 )
 from train.heldout_rows import as_rows, chosen_paragraphs
-from train.probe import accuracy, majority, make_features, probe_figures, split_documents
+from train.probe import Probe, accuracy, majority, make_features, split_documents
 from train.replicas import ReplicaProgram
 
 
 def probed(split, params_R, arms=(('a', 0, {}),), wanted=200):
-    cohort = cohort_of(*arms, probe_paragraphs=wanted)
-    return probe_figures(store_of(split), cohort, params_R, LENGTH, one_device(), 1, 10)
+    probe = Probe(store_of(split), cohort_of(*arms), LENGTH, one_device(), wanted)
+    return probe.majority() + probe.figures(params_R, 1, 10), probe.reason
 
 
 def two_topics(documents: int):

@@ -74,13 +74,14 @@ def test_mesh_axes_of_one_device_are_left_out():
 def test_a_leaf_without_axes_is_an_error():
     config = ModelConfig(vocab_size=100)
     shapes = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct((2, *leaf.shape), leaf.dtype), _shapes(config))
-    parameter_shardings(shapes, config, MESH)
+    declared = mlm.declared(config)
+    parameter_shardings(shapes, declared, MESH)
     shapes['head']['bias'] = jax.ShapeDtypeStruct((2, 128, 3), np.float32)
     with pytest.raises(ValueError, match=r"'head'.*'bias'.*do not name its axes"):
-        parameter_shardings(shapes, config, MESH)
+        parameter_shardings(shapes, declared, MESH)
     shapes['another'] = {'kernel': jax.ShapeDtypeStruct((2, 3), np.float32)}
     with pytest.raises(ValueError, match='another'):
-        parameter_shardings(shapes, config, MESH)
+        parameter_shardings(shapes, declared, MESH)
     params, (moments, *rest), *_ = parameter_specs.state('base')
     odd = (moments._replace(count=jax.ShapeDtypeStruct((2, 5), np.int32)), *rest)
     with pytest.raises(ValueError, match='it has no axes'):
@@ -103,7 +104,7 @@ def test_a_layout_needs_a_name_for_each_axis():
 
 
 def test_only_vectors_as_wide_as_the_model_are_left_whole():
-    axes = parameter_axes(ModelConfig(vocab_size=100))
+    axes = parameter_axes(mlm.declared(ModelConfig(vocab_size=100)))
     assert axes['head']['norm']['scale'] == (None,) and axes['layers']['attention_norm']['bias'] == ('layers', None)
     assert axes['layers']['feed_forward']['up']['bias'] == ('layers', 'feed_forward')
     assert axes['layers']['feed_forward']['up']['kernel'] == ('layers', 'embed', 'feed_forward')
@@ -166,7 +167,7 @@ def test_sizes_of_axes_are_the_models():
     expected = dict(
         vocab=128, embed=48, head_embed=48, heads=4, head=12, feed_forward=96, layers=3, position=20, type=2
     )
-    assert parameter_sizes(config) == expected
+    assert parameter_sizes(mlm.declared(config)) == expected
 
 
 def test_groups_of_devices_for_replicas_to_be_planned():

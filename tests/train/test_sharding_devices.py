@@ -41,10 +41,10 @@ def arrays(ran, kind: str, mesh=ONE, micro_batches: int | None = None) -> dict[s
 def test_loss_and_every_gradient_are_those_of_one_device(ran, mesh, micro_batches):
     one, many = arrays(ran, 'step', micro_batches=1), arrays(ran, 'step', mesh, micro_batches)
     assert one.keys() == many.keys() and sum(name.startswith('gradient') for name in one) == 26
-    assert one['metric.alive'].all() and one['metric.loss'][0] != one['metric.loss'][1]
-    for name in ('weight', 'correct', 'alive'):
+    assert one['metric.alive'].all() and one['metric.pairs.loss.0'][0] != one['metric.pairs.loss.0'][1]
+    for name in ('targets', 'pairs.accuracy.0', 'pairs.accuracy.1', 'alive'):
         np.testing.assert_array_equal(one[f'metric.{name}'], many[f'metric.{name}'])
-    for name in ('loss', 'grad_norm'):
+    for name in ('pairs.loss.0', 'grad_norm'):
         np.testing.assert_allclose(one[f'metric.{name}'], many[f'metric.{name}'], rtol=1e-5)
     for name in one:
         if name.startswith('gradient'):

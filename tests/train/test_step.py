@@ -17,6 +17,11 @@ def leaves(tree, replica: int) -> list[np.ndarray]:
     return [np.asarray(leaf)[replica] for leaf in jax.tree.leaves(tree)]
 
 
+def loss(metrics) -> float:
+    """The summed loss of the first replica."""
+    return metrics.pairs['loss'][0][0]
+
+
 def test_loss_is_the_mean_over_all_targets_by_a_plain_loop():
     group = cohort({'a': config(0.4)})
     program = Program.of(group, VOCABULARY)
@@ -40,9 +45,10 @@ def test_loss_is_the_mean_over_all_targets_by_a_plain_loop():
                 losses.append(np.log(np.sum(np.exp(logits.astype(np.float64)))) - logits[label])
                 right += int(np.argmax(logits) == label)
     _, (metrics,) = trained(group, 1)
-    assert metrics.weight[0] == len(losses)
-    np.testing.assert_allclose(metrics.loss[0] / metrics.weight[0], np.mean(losses), rtol=1e-5)
-    assert metrics.correct[0] == right
+    loss, weight = metrics.pairs['loss']
+    assert weight[0] == metrics.targets[0] == len(losses)
+    np.testing.assert_allclose(loss[0] / weight[0], np.mean(losses), rtol=1e-5)
+    assert metrics.pairs['accuracy'][0][0] == right
 
 
 @pytest.mark.parametrize('micro_batches', [2, 4])
@@ -78,8 +84,8 @@ def test_dropout_changes_the_loss_and_its_noise_changes_with_the_step():
     same_rows = {'change': lambda host, step: rows((0,), 0)}
     still = dataclasses.replace(config(0.3, dropout=0.5, learning_rate=0.0))
     _, metrics = trained(cohort({'a': still}), 2, **same_rows)
-    assert metrics[0].loss[0] != metrics[1].loss[0]
-    assert trained(plain, 1)[1][0].loss[0] != trained(dropped, 1)[1][0].loss[0]
+    assert loss(metrics[0]) != loss(metrics[1])
+    assert loss(trained(plain, 1)[1][0]) != loss(trained(dropped, 1)[1][0])
 
 
 def test_a_replica_that_is_not_finite_stays_as_it_was_and_the_others_go_on():
@@ -100,7 +106,7 @@ def test_a_replica_that_is_not_finite_stays_as_it_was_and_the_others_go_on():
 
 def test_rate_zero_trains_nothing_and_stays_finite():
     state, metrics = trained(cohort({'a': config(0.0, weight_decay=0.0)}), 2)
-    assert metrics[0].weight[0] == 0 and metrics[0].alive[0]
+    assert metrics[0].targets[0] == 0 and metrics[0].alive[0]
     start = Program.of(cohort({'a': config(0.0)}), VOCABULARY).init()
     for a, b in zip(leaves(start.params, 0), leaves(state.params, 0), strict=True):
         np.testing.assert_array_equal(a, b)

@@ -11,6 +11,7 @@ from jax.sharding import Mesh, NamedSharding
 
 from data.tasks.buckets import TaskBatch, evaluation_batches, scatter
 from data.tasks.features import Features
+from model import mlm
 from train.finetuning.config import FinetuneConfig
 from train.finetuning.encoders import Encoders
 from train.finetuning.grids import structure
@@ -55,7 +56,7 @@ class Program:
         if len({structure(replica.config) for replica in replicas}) != 1:
             raise ValueError('replicas of one program may differ in traced numbers alone')
         config = replicas[0].config
-        sizes = parameter_sizes(network.model)
+        sizes = parameter_sizes(mlm.declared(network.model))
         return cls(network, encoders, replicas, make_mesh(config.run.mesh, len(replicas), (config.batch_size,), sizes))
 
     @property

@@ -56,6 +56,48 @@ def test_labels_go_by_name_and_texts_are_as_they_stand(glue):
     assert sst2.splits['train'][3].first == 'no \u2028 end ' and len(sst2.splits['train']) == 4
 
 
+ATTACKED = {
+    'sst2': [{'idx': 7, 'sentence': 'a "fine film', 'label': 1}],
+    'qqp': [{'idx': 0, 'question1': 'Who?', 'question2': 'Whom?', 'label': 0}],
+    'mnli': [{'idx': 0, 'premise': 'A', 'hypothesis': 'B', 'label': 2}],
+    'mnli-mm': [{'idx': 0, 'premise': 'C', 'hypothesis': 'D', 'label': 0}],
+    'qnli': [{'idx': 0, 'question': 'Q?', 'sentence': 'S.', 'label': 0}],
+    'rte': [{'idx': 0, 'sentence1': 'A', 'sentence2': 'B', 'label': 1}],
+}
+
+
+def test_attacked_examples_and_the_diagnostic_set_are_found_beside_the_tasks(tmp_path):
+    folder = write_glue(tmp_path)
+    write(folder / 'AdvGLUE' / 'dev_ann.json', json.dumps(ATTACKED))
+    write(folder / 'diagnostic' / 'diagnostic.tsv', 'index\tsentence1\tsentence2\n0\tA\tB\n')
+    labels = {}
+    for name in GLUE:
+        splits = load_task(TaskConfig(name, str(folder))).splits
+        found = {split: examples for split, examples in splits.items() if split.startswith('adversarial')}
+        labels[name] = [example.label for examples in found.values() for example in examples]
+    assert {name: each for name, each in labels.items() if each} == {
+        'sst2': ['positive'],
+        'qqp': ['not_duplicate'],
+        'mnli': ['contradiction', 'entailment'],
+        'qnli': ['entailment'],
+        'rte': ['not_entailment'],
+    }
+    sst2, mnli = (load_task(TaskConfig(name, str(folder))).splits for name in ('sst2', 'mnli'))
+    (example,) = sst2['adversarial']
+    assert (example.id, example.first, example.second) == ('7', 'a "fine film', None)
+    (example,) = mnli['adversarial_mismatched']
+    assert (example.first, example.second) == ('C', 'D')
+    assert [(e.first, e.label) for e in mnli['test_diagnostic']] == [('A', None)]
+
+
+@pytest.mark.parametrize('item', [{}, {'sentence': 'a', 'label': '1'}, {'sentence': 3, 'label': 1}, [], {'label': 2}])
+def test_a_file_of_another_form_is_not_taken_for_attacked_examples(tmp_path, item):
+    folder = write_glue(tmp_path)
+    write(folder / 'AdvGLUE' / 'dev_ann.json', json.dumps({'sst2': [item]}))
+    with pytest.raises(UserError, match='dev_ann.json: not in the form of AdvGLUE'):
+        load_task(TaskConfig('sst2', str(folder)))
+
+
 def test_rows_that_do_not_fit_are_counted_by_line(glue, tmp_path):
     (note,) = load_task(TaskConfig('qqp', str(glue))).notes
     assert note == f'{glue}/QQP/train.tsv: left out 1 of other than 6 fields, line 2'

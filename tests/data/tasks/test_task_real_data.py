@@ -24,15 +24,15 @@ pytestmark = pytest.mark.peers
     ('config', 'counts', 'notes'),
     [
         (TaskConfig('cola', GLUE), {'train': 8551, 'dev': 1043, 'test': 1063}, []),
-        (TaskConfig('sst2', GLUE), {'train': 67349, 'dev': 872}, []),
+        (TaskConfig('sst2', GLUE), {'train': 67349, 'dev': 872, 'adversarial': 148}, []),
         (TaskConfig('mrpc', GLUE), {'train': 3668, 'dev': 408, 'test': 1725}, ['no dev file, so 408 of the 4,076']),
         (TaskConfig('stsb', GLUE), {'train': 5749, 'dev': 1500, 'test': 1379}, []),
-        (TaskConfig('rte', GLUE), {'train': 2490, 'dev': 277, 'test': 3000}, []),
-        (TaskConfig('qnli', GLUE), {'dev': 5463, 'test': 5463}, []),
+        (TaskConfig('rte', GLUE), {'train': 2490, 'dev': 277, 'test': 3000, 'adversarial': 81}, []),
+        (TaskConfig('qnli', GLUE), {'dev': 5463, 'test': 5463, 'adversarial': 148}, []),
         (TaskConfig('wnli', GLUE), {'train': 635, 'dev': 71, 'test': 146}, []),
         (
             TaskConfig('qqp', GLUE),
-            {'train': 21165, 'dev': 2331},
+            {'train': 21165, 'dev': 2331, 'adversarial': 78},
             ['left out 1 of other than 6 fields, line 1', 'no dev file'],
         ),
         (

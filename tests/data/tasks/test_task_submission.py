@@ -9,7 +9,7 @@ from data.tasks.config import TaskConfig
 from data.tasks.registry import load_task
 from data.tasks.submission import write_predictions
 from data.tasks.task import Question, TaggedSentence, Task, TextExample
-from tests.data.tasks.task_files import write_glue
+from tests.data.tasks.task_files import write, write_glue
 
 
 def test_glues_files(tmp_path):
@@ -29,6 +29,8 @@ def test_glues_files(tmp_path):
     assert written('qnli', ['not_entailment']) == ('QNLI.tsv', 'index\tprediction\n0\tnot_entailment\n')
     assert written('rte', ['entailment']) == ('RTE.tsv', 'index\tprediction\n0\tentailment\n')
     assert written('wnli', ['entailment']) == ('WNLI.tsv', 'index\tprediction\n0\t1\n')
+    write(tmp_path / 'glue' / 'diagnostic' / 'diagnostic.tsv', 'index\tsentence1\tsentence2\n0\tA\tB\n')
+    assert written('mnli', ['neutral'], 'test_diagnostic') == ('AX.tsv', 'index\tprediction\n0\tneutral\n')
     # Scores lie in 0 to 5.
     assert written('stsb', [5.3]) == ('STS-B.tsv', 'index\tprediction\n0\t5.000\n')
     assert written('stsb', [-0.2], 'test')[1].endswith('0\t0.000\n') and written('stsb', [2.34567])[1].endswith(

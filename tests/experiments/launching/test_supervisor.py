@@ -153,7 +153,7 @@ def test_a_killed_supervisor_is_found_out_and_its_log_kept(home):
     home.until(lambda: 'first' in home.log)
     os.kill(int((home.job / 'pid').read_text()), signal.SIGKILL)
     os.killpg(home.state['child'], signal.SIGKILL)
-    assert home.state['state'] == 'interrupted'
+    home.until(lambda: home.state['state'] == 'interrupted')
     home('start', '--', *python('print("second")'))
     home.ended()
     assert home.log == 'first\nsecond\n'

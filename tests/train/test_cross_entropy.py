@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from train.objectives import judged, label_by_lookup, label_by_sums, masked_lm
+from train.objectives.cross_entropy import cross_entropy, judged, label_by_lookup, label_by_sums
 
 # Few values, so that many are equal, at the ends of what logits are.
 LOGITS = arrays(np.float32, (2, 3, 7), elements=st.sampled_from([-1e30, -80.0, -1.0, 0.0, 0.5, 80.0]))
@@ -41,7 +41,7 @@ def test_the_gradient_is_that_of_the_softmax_and_unused_slots_have_none():
         return -(log_probs_BxM * weights_BxM).sum()
 
     def ours(logits_BxMxV):
-        return masked_lm(logits_BxMxV, labels_BxM.astype(np.int32), weights_BxM)[0]
+        return cross_entropy(logits_BxMxV, labels_BxM.astype(np.int32), weights_BxM)[0]
 
     found, expected = (jax.value_and_grad(function)(logits_BxMxV) for function in (ours, plain))
     np.testing.assert_allclose(found[0], expected[0], rtol=1e-6)
@@ -53,5 +53,5 @@ def test_a_logit_that_is_not_finite_makes_the_loss_not_finite():
     for value in (np.nan, np.inf):
         logits_BxMxV = np.zeros((1, 1, 4), np.float32)
         logits_BxMxV[..., 2] = value
-        loss, _ = masked_lm(logits_BxMxV, np.array([[1]], np.int32), np.ones((1, 1), np.float32))
+        loss, _ = cross_entropy(logits_BxMxV, np.array([[1]], np.int32), np.ones((1, 1), np.float32))
         assert not np.isfinite(loss)

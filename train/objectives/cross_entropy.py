@@ -1,11 +1,13 @@
-"""Losses: each returns sums over targets; the caller divides once, by the weight of everything."""
+"""The cross-entropy of targets, summed; the caller divides once, by the weight of everything."""
 
 import jax
 import jax.numpy as jnp
 
 
-def masked_lm(logits_BxMxV: jax.Array, labels_BxM: jax.Array, weights_BxM: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Masked language modelling (Devlin et al. 2019, Section 3.1).
+def cross_entropy(
+    logits_BxMxV: jax.Array, labels_BxM: jax.Array, weights_BxM: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """Of labels under a softmax, and whether they are its likeliest.
 
     Returns:
       The summed cross-entropy in nats and the number of right guesses, both over targets (weight 1).

@@ -1,0 +1,35 @@
+"""Does the best masking rate depend on the objective?
+
+Claim: none of one paper. Masked language modelling at 40% is as good as at 15% or better, for large models (Wettig et
+al. 2023); ELECTRA uses 15%, and 25% at large size (Clark et al. 2020, Table 6).
+Source: Wettig et al. 2023, Figure 1; Clark et al. 2020, Table 6. Nobody has crossed the two, so there is no table.
+Command: python -m experiments.ablate configs/electra_masking.py --scale cpu --workdir runs/electra_masking
+Cost: 6 arms; at paper scale 100.4 billion tokens a replica. Every arm takes the training FLOPs of ELECTRA at 15%.
+
+At one rate both objectives choose the same tokens. Not as published: as in electra.
+"""
+
+from configs import scales
+from configs.electra import BERT, at_equal_flops, primary, recipe
+from experiments.ablation import Ablation
+from experiments.config_paths import changed
+
+RATES = (0.15, 0.25, 0.40)
+
+
+def config(scale: str) -> Ablation:
+    base = recipe(scale)
+    like = changed(base, {'masking.corruption_rate': RATES[0]})
+    return Ablation(
+        name='electra_masking',
+        claim='The best masking rate depends on the objective.',
+        base=base,
+        arms=tuple(
+            at_equal_flops(base, f'{name} at {rate:.0%}', {**changes, 'masking.corruption_rate': rate}, like)
+            for name, changes in {'ELECTRA': {}, 'MLM': BERT}.items()
+            for rate in RATES
+        ),
+        baseline='ELECTRA at 15%',
+        seeds=scales.SEEDS[scale],
+        **primary(scale),
+    )

@@ -1,0 +1,78 @@
+"""Reports of arms with other objectives: no MLM head, no loss, and a picture against FLOPs."""
+
+import pytest
+
+from experiments.reporting.compute import flops_after
+from experiments.reporting.results import Results
+from tests.experiments.report_case import figure, make_config, make_records, make_report
+from train.config import Config, Stage
+from train.flops import run_flops
+
+ARMS = {'BERT': {}, 'ELECTRA': {'objective.name': 'electra'}}
+OF_THE_HEAD = ('loss', 'accuracy', 'own_loss', 'own_accuracy', 'likelihood', 'curve_loss')
+
+
+def records(arms, headless: tuple[str, ...], seeds=range(3)) -> list[dict]:
+    made = [
+        record
+        for record in make_records(list(arms), seeds)
+        if not (record.get('arm') in headless and (record.get('metric') in OF_THE_HEAD or record['kind'] == 'example'))
+    ]
+    for place, arm in enumerate(arms):
+        for seed in seeds:
+            for step in (200, 400, 600):
+                value = 40 + 10 * place + seed + step / 100
+                made.append(figure(arm, seed, 'curve_probe', value, task='century', step=step, stage=int(step > 500)))
+    return made
+
+
+@pytest.fixture(scope='module')
+def mixed(tmp_path_factory):
+    """One arm with an MLM head and one without."""
+    folder = tmp_path_factory.mktemp('objectives')
+    config = make_config(ARMS, primary='probe')
+    return folder, *make_report(folder, config, records(ARMS, ('ELECTRA',)))
+
+
+def rows(table: str, caption: str) -> list[list[str]]:
+    """Cells of the table under a caption."""
+    lines = table[table.index(f'**{caption}') :].split('\n\n')[1].splitlines()
+    return [[cell.strip() for cell in line.strip('|').split('|')] for line in lines[2:]]
+
+
+def test_an_arm_without_a_head_has_empty_cells_and_a_sentence_says_why(mixed):
+    _, table, page = mixed
+    losses = {row[0]: row[2:] for row in rows(table, 'Loss, nats a token')}
+    assert losses['ELECTRA'] == [''] * 4 and all(losses['BERT (baseline)'])
+    assert 'Arm ELECTRA has no MLM head' in table and 'Arm ELECTRA has no MLM head' in page
+    assert [row[2:] for row in rows(table, 'Accuracy, %') if row[0] == 'ELECTRA'] == [[''] * 4]
+    other = next(row for row in rows(table, 'Other measures') if row[0] == 'ELECTRA')
+    assert '' in other and 'no result' not in ' '.join(other)
+    assert 'without a result yet' not in table
+
+
+def test_no_difference_is_taken_where_an_arm_has_no_figure_by_nature(mixed):
+    _, table, _ = mixed
+    assert 'probe accuracy' in table and '| loss at' not in table and '| pseudo-log-likelihood |' not in table
+
+
+def test_quality_is_drawn_against_flops(mixed):
+    folder, table, page = mixed
+    assert (folder / 'compute.png').exists() and 'Quality against compute' in page
+    results = Results([folder])
+    config = results.config['configs']['ELECTRA']
+    assert flops_after(results, 'ELECTRA', 0) == 0
+    assert flops_after(results, 'ELECTRA', 600) == flops_after(results, 'ELECTRA', 10**6)
+    assert flops_after(results, 'ELECTRA', 600) > flops_after(results, 'BERT', 600)
+    stages = tuple(Stage(**stage) for stage in config['stages'])
+    whole = run_flops(Config(stages=stages, model=Config().model))
+    assert 0 < flops_after(results, 'BERT', 600) < 10 * whole
+
+
+def test_arms_that_all_have_no_head_are_told_so_once(tmp_path):
+    arms = {'shared': {'objective.name': 'electra'}, 'separate': {'objective.name': 'electra'}}
+    arms['separate']['masking.noise'] = 1
+    table, page = make_report(tmp_path, make_config(arms, primary='probe'), records(arms, tuple(arms)))
+    assert 'Arm shared and separate have no MLM head' in table
+    assert 'Perplexity' not in table and 'nats a token (mean' not in table
+    assert not (tmp_path / 'curves.png').exists()
