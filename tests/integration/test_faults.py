@@ -125,9 +125,8 @@ def test_asked_to_stop_while_replicas_are_fine_tuned_and_scored(command):
         assert said.out.endswith(f'stopped before two. {RETIRED}\n')
     said = command.ablate(*words)
     assert said.code == 0 and 'compiled' not in said.out and scored() == ['one', 'two']
-    figures = [r for r in read(workdir) if r['kind'] == 'figure' and r['metric'] == 'accuracy']
-    found = sorted((r['task'], r['arm']) for r in figures if r['task'] and r['seed'] is not None)
-    assert found == [(task, arm) for task in ('one', 'two') for arm in ('15%', '40%', 'random initialisation')]
+    tuned = sorted((r['task'], r['arm']) for r in read(workdir) if r['kind'] == 'finetuned')
+    assert tuned == [(task, arm) for task in ('one', 'two') for arm in ('15%', '40%', 'random initialisation')]
 
 
 def no_space(*_, **__):
