@@ -214,6 +214,7 @@ def ruined(program_settings):
     return settings
 
 
+@pytest.mark.slow
 def test_a_replica_that_is_not_finite_stops_the_run_or_is_left_out_where_that_is_asked_for(command, undisturbed):
     from train.program import Program
 

@@ -179,6 +179,7 @@ def test_uniform_replacements_need_no_generator():
     assert objective_of(run).weights(run, inputs(run)).keys() == sums.keys()
 
 
+@pytest.mark.slow
 def test_micro_batches_change_no_gradient():
     whole = config()
     cut = dataclasses.replace(whole, optimizer=dataclasses.replace(whole.optimizer, micro_batches=2))
