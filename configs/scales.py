@@ -1,7 +1,7 @@
 """How big an ablation runs, defined once for all configs.
 
 smoke      to see that everything works: seconds of training.
-cpu        the default: about 4 minutes on 2 cores for masking_rate's 9 replicas, on the embedded corpus.
+cpu        the default: about 5 minutes on 2 cores for masking_rate's 9 replicas, on the embedded corpus.
 overnight  a deeper, wider model and many more steps on the same corpus: a night on 2 cores.
 paper      BERT-base as published, on a pod; what a paper did otherwise stands in its config.
 

@@ -94,6 +94,11 @@ def predict(params: Params, config: ModelConfig, hidden_BxMxD: jax.Array) -> jax
     return Head(config).apply({'params': params['head']}, hidden_BxMxD, params['embeddings']['token']['embedding'])
 
 
+def head_of(params: Params) -> Params:
+    """The part of the parameters that `predict` reads, so that a gradient need not be taken of the rest."""
+    return {'head': params['head'], 'embeddings': {'token': params['embeddings']['token']}}
+
+
 def init_pooler(key: jax.Array, config: ModelConfig) -> Params:
     """Initial parameters of BERT's pooler, for heads that use it."""
     return draw_tree(key, {'pooler': nn.unbox(_pooler(config))}, config.init_stddev)['pooler']

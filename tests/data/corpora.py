@@ -9,19 +9,9 @@ import numpy as np
 
 from data.config import DataConfig
 from data.store import Split
-from data.vocabulary import Vocabulary
+from tests.vocabularies import vocabulary_of
 
-VOCABULARY = Vocabulary(
-    size=60,
-    pad=0,
-    unk=1,
-    cls=2,
-    sep=3,
-    mask=4,
-    ordinary=np.arange(5, 60, dtype=np.int32),
-    fingerprint='test',
-    starts_word=np.arange(60) % 3 == 0,
-)
+VOCABULARY = vocabulary_of(60, 'test')
 
 
 @functools.cache

@@ -1,7 +1,9 @@
 """Inputs and comparisons shared by the parity tests: ours against `transformers`, from stored arrays or live."""
 
+from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -27,6 +29,22 @@ class Inputs(NamedTuple):
     valid_BxL: np.ndarray
     positions_BxM: np.ndarray
     labels_BxM: np.ndarray
+
+
+GOLDENS = Path(__file__).parent / 'goldens'
+"""Arrays that make_goldens.py stored."""
+
+
+def golden(name: str, convert: Callable[[dict[str, np.ndarray]], Any]) -> tuple[Any, Inputs, dict[str, Any]]:
+    """Weights, inputs and expected outputs of a stored case; `convert` makes a tree of the reference's tensors."""
+    stored = np.load(GOLDENS / f'{name}.npz')
+
+    def tree(kind):
+        return convert({key.removeprefix(kind): stored[key] for key in stored.files if key.startswith(kind)})
+
+    outputs = [key for key in stored.files if '/' not in key and key not in Inputs._fields]
+    expected = {key: stored[key] for key in outputs} | {'gradients': tree('gradient/')}
+    return tree('weight/'), Inputs(*(stored[key] for key in Inputs._fields)), expected
 
 
 def make_inputs(config: ModelConfig, batch: int, length: int, targets: int, seed: int = 0) -> Inputs:

@@ -10,22 +10,15 @@ from flax import linen as nn
 from model import electra, mlm
 from model.config import SIZES, GeneratorConfig, ModelConfig, generator_model
 from tests.model.electra_case import CONFIGS, found, from_reference
-from tests.model.parity_case import Inputs, assert_close, make_inputs
-from tests.model.test_parity import GOLDENS
+from tests.model.parity_case import assert_close, golden, make_inputs
 
 
 @pytest.mark.parametrize('name', CONFIGS)
 def test_equals_transformers(name):
     config = CONFIGS[name]
-    stored = np.load(GOLDENS / f'{name}.npz')
-
-    def tree(kind):
-        tensors = {key.removeprefix(kind): stored[key] for key in stored.files if key.startswith(kind)}
-        return from_reference(tensors, config)
-
-    expected = {key: stored[key] for key in ('hidden', 'logits', 'loss')} | {'gradients': tree('gradient/')}
+    weights, inputs, expected = golden(name, lambda tensors: from_reference(tensors, config))
     assert float(np.abs(expected['logits']).std()) > 0.1
-    assert_close(found(name, tree('weight/'), config, Inputs(*(stored[key] for key in Inputs._fields))), expected)
+    assert_close(found(name, weights, config, inputs), expected)
 
 
 @pytest.mark.parametrize('size', ['electra_small', 'base', 'large'])

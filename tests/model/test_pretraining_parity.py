@@ -4,25 +4,17 @@ import numpy as np
 import pytest
 
 from model.config import SIZES, ModelConfig
-from tests.model.parity_case import Inputs, assert_close, make_inputs
+from tests.model.parity_case import assert_close, golden, make_inputs
 from tests.model.pretraining_case import CONFIGS, found, from_reference, pair_labels
-from tests.model.test_parity import GOLDENS
 
 
 def test_equals_transformers():
     """`BertForPreTraining`: logits of tokens and pairs, the summed loss and all gradients."""
     ((name, config),) = CONFIGS.items()
-    stored = np.load(GOLDENS / f'{name}.npz')
-
-    def tree(kind):
-        tensors = {key.removeprefix(kind): stored[key] for key in stored.files if key.startswith(kind)}
-        return from_reference(tensors, config)
-
-    inputs = Inputs(*(stored[key] for key in Inputs._fields))
-    expected = {key: stored[key] for key in ('hidden', 'logits', 'pair_logits', 'loss')}
+    weights, inputs, expected = golden(name, lambda tensors: from_reference(tensors, config))
     assert 0 < pair_labels(inputs.tokens_BxL).sum() < len(inputs.tokens_BxL)
     assert float(np.abs(expected['pair_logits']).max()) > 0.5
-    assert_close(found(tree('weight/'), config, inputs), expected | {'gradients': tree('gradient/')})
+    assert_close(found(weights, config, inputs), expected)
 
 
 @pytest.mark.peers

@@ -7,25 +7,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from data.vocabulary import Vocabulary
 from model import mlm
 from model.config import ModelConfig
+from tests.vocabularies import vocabulary_of
 from train.cohort import Cohort, Replica
 from train.config import Config, EvaluationConfig, MaskingConfig, Stage
 from train.mesh import make_mesh
 
 SIZE = 60
-VOCABULARY = Vocabulary(
-    size=SIZE,
-    pad=0,
-    unk=1,
-    cls=2,
-    sep=3,
-    mask=4,
-    ordinary=np.arange(5, SIZE, dtype=np.int32),
-    fingerprint='case',
-    starts_word=np.arange(SIZE) % 3 == 0,
-)
+VOCABULARY = vocabulary_of(SIZE, 'case')
 LENGTH = 18
 MODEL = ModelConfig(
     layers=1, width=16, heads=2, feed_forward=32, norm='pre', max_length=LENGTH, vocab_size=SIZE, dropout=0.0

@@ -8,22 +8,13 @@ import jax
 import numpy as np
 
 from data.vocabulary import Vocabulary
+from tests.vocabularies import vocabulary_of
 from train.masking import Masked, row_keys
 from train.randomness import RANKS, REPLACEMENTS, RULE
 from train.settings import Settings
 from train.units import UNIT_NUMBERS
 
-SENTENCEPIECE = Vocabulary(
-    size=300,
-    pad=0,
-    unk=1,
-    cls=2,
-    sep=3,
-    mask=4,
-    ordinary=np.arange(5, 300),
-    fingerprint='sentencepiece',
-    starts_word=np.arange(300) % 3 == 0,
-)
+SENTENCEPIECE = vocabulary_of(300, 'sentencepiece')
 # As BERT's WordPiece: specials in the middle of the table, and one more special id at its end.
 WORDPIECE = Vocabulary(
     size=200,

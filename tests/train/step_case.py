@@ -3,24 +3,14 @@
 import numpy as np
 
 from data.loader import HostBatch
-from data.vocabulary import Vocabulary
 from model.config import ModelConfig
+from tests.vocabularies import vocabulary_of
 from train.cohort import Cohort, Replica, cohorts
 from train.config import Config, MaskingConfig, OptimizerConfig, Stage
 from train.program import Program
 
 SIZE = 60
-VOCABULARY = Vocabulary(
-    size=SIZE,
-    pad=0,
-    unk=1,
-    cls=2,
-    sep=3,
-    mask=4,
-    ordinary=np.arange(5, SIZE, dtype=np.int32),
-    fingerprint='case',
-    starts_word=np.arange(SIZE) % 3 == 0,
-)
+VOCABULARY = vocabulary_of(SIZE, 'case')
 
 
 def config(rate: float = 0.15, micro_batches: int = 1, dropout: float = 0.0, steps: int = 30, **optimizer) -> Config:

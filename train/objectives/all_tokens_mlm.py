@@ -29,9 +29,8 @@ def loss(
     params: Params, config: Config, vocabulary: Vocabulary, inputs: Inputs, key: jax.Array
 ) -> tuple[dict[str, jax.Array], Pairs]:
     made = generation.generate(params, config, vocabulary, inputs, key)
-    own = electra.encoder(params)
-    hidden_BxLxD = mlm.encode(own, config.model, made.tokens_BxL, inputs.document_ids_BxL, inputs.type_ids_BxL, key=key)
-    head = {'head': own['head'], 'embeddings': {'token': own['embeddings']['token']}, 'gate': params['gate']}
+    hidden_BxLxD = generation.encoded(params, config, made, inputs, key)
+    head = mlm.head_of(electra.encoder(params)) | {'gate': params['gate']}
     valid_BxL = (inputs.document_ids_BxL > 0).astype(jnp.float32)
     arrays = (inputs.tokens_BxL, made.tokens_BxL, valid_BxL)
     total, (sums, _) = in_parts(partial(_part, config), head, hidden_BxLxD, arrays)

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from data.vocabulary import Vocabulary
-from model import electra, mlm
+from model import electra
 from model.mlm import Params
 from train.config import Config
 from train.objectives import generation
@@ -21,16 +21,7 @@ def loss(
 ) -> tuple[dict[str, jax.Array], Pairs]:
     made = generation.generate(params, config, vocabulary, inputs, key)
     positions_BxM = None if config.objective.detect == 'all' else inputs.masked.positions_BxM
-    own = electra.encoder(params)
-    hidden_BxLxD = mlm.encode(
-        own,
-        config.model,
-        made.tokens_BxL,
-        inputs.document_ids_BxL,
-        inputs.type_ids_BxL,
-        key=key,
-        positions_BxM=positions_BxM,
-    )
+    hidden_BxLxD = generation.encoded(params, config, made, inputs, key, positions_BxM)
     logits_BxL = electra.detect(params, config.model, hidden_BxLxD)
     # A sample that is the token that was there counts as original.
     fake_BxL = made.tokens_BxL != inputs.tokens_BxL

@@ -50,12 +50,28 @@ def generate(params: Params, config: Config, vocabulary: Vocabulary, inputs: Inp
         key=jax.random.fold_in(key, 2),  # `encode` takes 0 and 1
         positions_BxM=masked.positions_BxM,
     )
-    head = {'head': own['head'], 'embeddings': {'token': own['embeddings']['token']}}
     arrays = (masked.labels_BxM, masked.weights_BxM, seeds_BxMx2)
-    loss, (right, samples_BxM) = in_parts(partial(_part, config, model, vocabulary), head, hidden_BxMxD, arrays)
+    loss, (right, samples_BxM) = in_parts(
+        partial(_part, config, model, vocabulary), mlm.head_of(own), hidden_BxMxD, arrays
+    )
     weight = jnp.sum(masked.weights_BxM)
     metrics = {'generator_loss': (loss, weight), 'generator_accuracy': (right, weight)}
     return Generated(placed(samples_BxM, masked, inputs.tokens_BxL), {'generator': loss}, metrics)
+
+
+def encoded(
+    params: Params, config: Config, made: Generated, inputs: Inputs, key: jax.Array, positions_BxM=None
+) -> jax.Array:
+    """The encoder's states of the rows that were made: [B, L, D], or [B, M, D] at these positions alone."""
+    return mlm.encode(
+        electra.encoder(params),
+        config.model,
+        made.tokens_BxL,
+        inputs.document_ids_BxL,
+        inputs.type_ids_BxL,
+        key=key,
+        positions_BxM=positions_BxM,
+    )
 
 
 def _part(config, model, vocabulary, params, hidden_BxMxD, labels_BxM, weights_BxM, seeds_BxMx2):

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 
 from data.vocabulary import Vocabulary
-from model import electra, mlm
+from model import electra
 from model.mlm import Params
 from train.config import Config
 from train.objectives import generation
@@ -21,17 +21,8 @@ def loss(
     params: Params, config: Config, vocabulary: Vocabulary, inputs: Inputs, key: jax.Array
 ) -> tuple[dict[str, jax.Array], Pairs]:
     made, masked = generation.generate(params, config, vocabulary, inputs, key), inputs.masked
-    own = electra.encoder(params)
-    hidden_BxMxD = mlm.encode(
-        own,
-        config.model,
-        made.tokens_BxL,
-        inputs.document_ids_BxL,
-        inputs.type_ids_BxL,
-        key=key,
-        positions_BxM=masked.positions_BxM,
-    )
-    total, right = predicted(own, config.model, hidden_BxMxD, masked.labels_BxM, masked.weights_BxM)
+    hidden_BxMxD = generation.encoded(params, config, made, inputs, key, masked.positions_BxM)
+    total, right = predicted(electra.encoder(params), config.model, hidden_BxMxD, masked.labels_BxM, masked.weights_BxM)
     weight = jnp.sum(masked.weights_BxM)
     metrics = {**made.metrics, 'mlm_loss': (total, weight), 'mlm_accuracy': (right, weight)}
     return {**made.sums, 'mlm': total}, metrics
