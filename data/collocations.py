@@ -24,7 +24,7 @@ SHARES = {2: 0.5, 3: 0.25, 4: 0.125, 5: 0.125}
 SEEN_MORE_THAN = 10
 COVERED = 0.5
 MINED_TOKENS = 100_000_000
-"""The first so many tokens of the training split are mined: counting takes 170 bytes of memory a token on the embedded corpus."""
+"""The first so many tokens of the training split are mined: counting takes 170 bytes a token on the embedded corpus."""
 _CHUNK_TOKENS = 1 << 24
 _MIX, _TOKEN, _WORD = (np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 0xC2B2AE3D27D4EB4F))
 
