@@ -70,6 +70,8 @@ class Checkpoints:
             if manager.latest_step() == step:
                 return
             self._saving = step
+            with hosts.together(self._no_room('another host has too little room')):
+                self._check_room(state)
             args = ocp.args.Composite(state=ocp.args.StandardSave(state), meta=ocp.args.JsonSave(meta))
             if not manager.save(step, args=args):
                 raise RuntimeError(f'{self._folder}: step {step} is not after the newest one, {manager.latest_step()}')
@@ -218,12 +220,21 @@ class Checkpoints:
                 raise
             for folder in self._unfinished():  # it would keep room from what is to be saved next
                 shutil.rmtree(folder, ignore_errors=True)
-            whole = [step for step in self._on_disk() if step != self._saving]  # one host may be alone here
-            kept = f'the checkpoint of step {whole[-1]} is whole' if whole else 'there is no earlier one'
-            raise UserError(
-                f'{self._folder}: the checkpoint of step {self._saving} could not be written ({reason}); {kept}: '
-                'make room, then give the same command again'
-            ) from None
+            raise self._no_room(reason) from None
+
+    def _check_room(self, state: Any) -> None:
+        """Refuses what cannot fit before Orbax begins: its threads run on after one has failed, and say much."""
+        needed, free = sum(leaf.nbytes for leaf in jax.tree.leaves(state)), shutil.disk_usage(self._folder).free
+        if needed > free:
+            raise self._no_room(f'it takes {needed / 1e6:,.1f} MB, and {free / 1e6:,.1f} MB are free')
+
+    def _no_room(self, reason: str) -> UserError:
+        whole = [step for step in self._on_disk() if step != self._saving]  # one host may be alone here
+        kept = f'the checkpoint of step {whole[-1]} is whole' if whole else 'there is no earlier one'
+        return UserError(
+            f'{self._folder}: the checkpoint of step {self._saving} could not be written ({reason}); {kept}: '
+            'make room, then give the same command again'
+        )
 
 
 def _reader() -> ocp.StandardCheckpointer:

@@ -10,6 +10,7 @@ import sys
 import textwrap
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -450,6 +451,20 @@ def test_a_full_disk_is_one_line_wherever_it_shows(tmp_path, monkeypatch, place,
         assert sorted(path.name for path in tmp_path.iterdir()) == ['1', '2']
         checkpoints.save(3, make_state(3), {})
     assert restore(tmp_path)[0][0] == 3
+
+
+def test_a_disk_with_too_little_room_is_known_before_anything_is_written(tmp_path, monkeypatch):
+    with Checkpoints(tmp_path) as checkpoints:
+        checkpoints.save(1, make_state(1), {})
+        checkpoints.wait()
+        monkeypatch.setattr('shutil.disk_usage', lambda folder: SimpleNamespace(free=1_000))
+        said = r'step 2 could not be written \(it takes 0.0 MB, and 0.0 MB are free\); .* step 1 is whole: make room'
+        with pytest.raises(UserError, match=said):
+            checkpoints.save(2, make_state(2), {})
+        monkeypatch.undo()
+        assert [path.name for path in tmp_path.iterdir()] == ['1']
+        checkpoints.save(2, make_state(2), {})
+    assert restore(tmp_path)[0][0] == 2
 
 
 def test_another_error_in_a_save_is_not_taken_for_a_full_disk(tmp_path, monkeypatch):
