@@ -1,6 +1,7 @@
 """Many replicas in one program: a scan over those on a device, a vmap over mesh axis `arm`."""
 
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import jax
@@ -8,6 +9,13 @@ import numpy as np
 
 from model.layout import laid_out
 from train.sharding import MeshLayout, placed, put
+
+IN_FLIGHT = 8
+"""Batches dispatched before the first result is fetched.
+
+A CPU device takes 32 and then keeps its thread waiting for room, while the others wait for it in a collective: a
+program that gathers its results over several CPU devices stands still for ever once more are dispatched.
+"""
 
 
 def over_replicas(function: Callable[[Any, Any], Any], mesh: jax.sharding.Mesh) -> Callable[[Any, Any], Any]:
@@ -54,13 +62,28 @@ class ReplicaProgram:
     def __call__(self, stacked: Any, rows: Any) -> Any:
         """Results for all N rows, each leaf a numpy array [R, N, ...]; rows are a tree of numpy arrays [N, ...]."""
         count = len(jax.tree.leaves(rows)[0])
-        # All batches are dispatched before the first result is waited for.
-        parts = []
-        for indices, counted in whole_batches(count, self._batch_size):
-            batch = put(jax.tree.map(lambda leaf: leaf[indices], rows), self._placed)  # noqa: B023
-            parts.append((self._run(stacked, batch), counted))
-        parts = [jax.tree.map(lambda a: np.asarray(a)[:, :counted], part) for part, counted in parts]  # noqa: B023
+
+        def run(batch):
+            indices, _ = batch
+            return self._run(stacked, put(jax.tree.map(lambda leaf: leaf[indices], rows), self._placed))
+
+        parts = [
+            jax.tree.map(lambda leaf: leaf[:, :counted], results)  # noqa: B023
+            for (_, counted), results in fetched(run, whole_batches(count, self._batch_size))
+        ]
         return jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=1), *parts)
+
+
+def fetched(run: Callable[[Any], Any], batches: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
+    """Each batch and `run(batch)`, its arrays as numpy's; up to `IN_FLIGHT` are dispatched ahead of what is fetched."""
+    ahead = deque()
+    for batch in batches:
+        ahead.append((batch, run(batch)))
+        if len(ahead) == IN_FLIGHT:
+            batch, results = ahead.popleft()
+            yield batch, jax.tree.map(np.asarray, results)
+    for batch, results in ahead:
+        yield batch, jax.tree.map(np.asarray, results)
 
 
 def whole_batches(count: int, batch_size: int) -> Iterator[tuple[np.ndarray, int]]:

@@ -24,7 +24,7 @@ from train.evaluate import HeldOut
 from train.fixed_masks import fixed_settings, slots_for
 from train.heldout_rows import heldout_rows, spread
 from train.masking import document_ids, mask_rows
-from train.replicas import whole_batches
+from train.replicas import IN_FLIGHT, fetched, whole_batches
 
 STORE = store_of(random_split(1, documents=8))
 ROWS = len(heldout_rows(STORE.heldout, VOCABULARY, LENGTH, 0)[0])
@@ -190,6 +190,37 @@ def test_the_devices_change_nothing():
         [sys.executable, '-c', ON_FOUR_DEVICES], env=env, cwd=Path(__file__).parents[2], capture_output=True, text=True
     )
     assert done.stdout == 'equal\n', done.stderr
+
+
+class Result:
+    """Something that is on its way until numpy asks for it."""
+
+    on_the_way = 0
+
+    def __init__(self, value):
+        self.value = value
+        Result.on_the_way += 1
+
+    def __array__(self, dtype=None, copy=None):
+        Result.on_the_way -= 1
+        return np.array(self.value)
+
+
+@given(st.integers(0, 100))
+def test_few_batches_are_ahead_of_what_is_fetched(count):
+    """XLA's CPU devices wait for each other for ever once more than 32 programs with a collective are on the way."""
+    most = 0
+
+    def run(batch):
+        nonlocal most
+        result = Result(10 * batch)
+        most = max(most, Result.on_the_way)
+        return {'result': result}
+
+    assert [(batch, int(found['result'])) for batch, found in fetched(run, range(count))] == [
+        (batch, 10 * batch) for batch in range(count)
+    ]
+    assert Result.on_the_way == 0 and most == min(count, IN_FLIGHT) < 32
 
 
 @settings(deadline=None)

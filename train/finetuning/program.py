@@ -20,7 +20,7 @@ from train.finetuning.optimizer import transformation
 from train.finetuning.settings import Settings, settings_at
 from train.finetuning.step import Batch, State, make_train_step
 from train.mesh import make_mesh, parameter_sizes
-from train.replicas import over_replicas
+from train.replicas import fetched, over_replicas
 from train.sharding import placed, put
 
 
@@ -117,15 +117,15 @@ class Program:
         """Outputs for every row or token, float32: [R, N, C] or, for tagging and span, [R, T, C]."""
         cut = self.mesh.shape['data'] * self.mesh.shape['fsdp']
         batch_size = -(-self.config.evaluation_batch_size // cut) * cut
-        parts = []  # all batches are dispatched before the first result is waited for
-        for rows in evaluation_batches(features, batch_size):
-            by_row = put(tuple(rows[:3]), placed(self.mesh, 'batch'))
-            parts.append((rows, self._outputs(params, frozen, by_row)))
+
+        def run(rows: TaskBatch) -> jax.Array:
+            return self._outputs(params, frozen, put(tuple(rows[:3]), placed(self.mesh, 'batch')))
+
         is_pooled = features.kind in ('classification', 'regression')
         count = len(features) if is_pooled else len(features.tokens_T)
         found_RxNxC = np.zeros((len(self.replicas), count, self.network.labels), np.float32)
-        for rows, outputs in parts:
-            for out, values in zip(found_RxNxC, np.asarray(outputs), strict=True):
+        for rows, outputs in fetched(run, evaluation_batches(features, batch_size)):
+            for out, values in zip(found_RxNxC, outputs, strict=True):
                 scatter(features, rows, values, out)
         return found_RxNxC
 
