@@ -46,6 +46,8 @@ class ModelConfig:
     """Compute type; parameters, norms' statistics, softmax and logits are float32 always."""
     embedding_width: int = 0
     """Width of the tables of embeddings, E, which are then projected to D (ALBERT, ELECTRA-small); 0: D."""
+    layers_share: Literal['none', 'attention', 'feed_forward', 'all'] = 'none'
+    """What all layers share, one set of weights (ALBERT): nothing, a part of a layer with its LayerNorm, or both parts."""
     vocab_size: int = 0
     """Ids in use, without padding ids. 0: taken from the tokenizer."""
 
@@ -57,6 +59,12 @@ class ModelConfig:
     @property
     def head_width(self) -> int:
         return self.width // self.heads
+
+    @property
+    def shared_parts(self) -> tuple[str, ...]:
+        """Modules of a layer whose weights all layers share."""
+        parts = ('attention', 'feed_forward') if self.layers_share == 'all' else (self.layers_share,)
+        return tuple(name for part in parts if part != 'none' for name in (part, f'{part}_norm'))
 
     @property
     def table_width(self) -> int:
@@ -136,6 +144,18 @@ SIZES = {
     'medium': dict(layers=8, width=512, heads=8, feed_forward=2048),
     'base': dict(layers=12, width=768, heads=12, feed_forward=3072),
     'large': dict(layers=24, width=1024, heads=16, feed_forward=4096),
+    # Lan et al. 2020, Table 1; heads and feed-forward: Section 3.1.
+    **{
+        f'albert_{size}': dict(
+            layers=layers,
+            width=width,
+            heads=width // 64,
+            feed_forward=4 * width,
+            embedding_width=128,
+            layers_share='all',
+        )
+        for size, layers, width in (('base', 12, 768), ('large', 24, 1024), ('xlarge', 24, 2048), ('xxlarge', 12, 4096))
+    },
     # Clark et al. 2020, Table 6. ELECTRA-base and -large have the sizes of BERT's.
     'electra_small': dict(layers=12, width=256, heads=4, feed_forward=1024, embedding_width=128),
 }

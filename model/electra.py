@@ -99,7 +99,7 @@ def encoder(params: Params) -> Params:
 
     A table that is a delta and the generator's is their sum, and the generator's gets no gradient through it.
     """
-    kept = {name: params[name] for name in ('embeddings', 'layers', 'final_norm', 'head') if name in params}
+    kept = {name: params[name] for name in ('embeddings', 'layers', 'shared', 'final_norm', 'head') if name in params}
     token: dict[str, Any] = kept['embeddings']['token']
     if 'delta' not in token:
         return kept

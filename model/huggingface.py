@@ -1,4 +1,4 @@
-"""BERT folders of Hugging Face `transformers`: config.json and model.safetensors."""
+"""Folders of Hugging Face `transformers`, of BERT, ALBERT or RoBERTa: config.json and model.safetensors."""
 
 import json
 from pathlib import Path
@@ -11,33 +11,12 @@ from safetensors.numpy import save_file
 
 from data.errors import UserError
 from model.config import ModelConfig
-from model.huggingface_names import to_params, to_tensors
+from model.huggingface_forms import ALBERT, BERT, FORMS, Form
+from model.huggingface_names import tensor_names, to_params, to_tensors
 from model.mlm import Params
 
-# Our field: theirs, and what an absent one means (transformers.BertConfig).
-_FIELDS = {
-    'layers': ('num_hidden_layers', 12),
-    'width': ('hidden_size', 768),
-    'heads': ('num_attention_heads', 12),
-    'feed_forward': ('intermediate_size', 3072),
-    'max_length': ('max_position_embeddings', 512),
-    'type_vocab_size': ('type_vocab_size', 2),
-    'vocab_size': ('vocab_size', 30522),
-    'dropout': ('hidden_dropout_prob', 0.1),
-    'attention_dropout': ('attention_probs_dropout_prob', 0.1),
-    'norm_epsilon': ('layer_norm_eps', 1e-12),
-    'init_stddev': ('initializer_range', 0.02),
-}
-# Fields that must have one of these values, the first of which is what an absent one means.
-_ONLY = {
-    'model_type': ('bert',),
-    'hidden_act': ('gelu',),
-    'position_embedding_type': ('absolute',),
-    'is_decoder': (False,),
-    'add_cross_attention': (False,),
-}
-# Tensors that belong to BERT's other heads, or that say nothing that others do not.
-_IGNORED = ('cls.seq_relationship.', 'bert.embeddings.position_ids', 'classifier.', 'qa_outputs.')
+# Tensors that belong to other heads, or that say nothing that others do not.
+_IGNORED = ('cls.seq_relationship.', 'sop_classifier.', 'classifier.', 'qa_outputs.')
 
 
 def read_bert(folder: str | Path) -> tuple[ModelConfig, Params]:
@@ -48,26 +27,30 @@ def read_bert(folder: str | Path) -> tuple[ModelConfig, Params]:
       folder has one, and without `head` where it has none (a `BertModel`).
 
     Raises:
-      UserError: there is no such folder, it is not a BERT, or a file is missing, broken or does not fit.
+      UserError: there is no such folder, it is none of the three, or a file is missing, broken or does not fit.
     """
     folder = Path(folder)
-    config = _read_config(folder)
-    tensors = _read_tensors(folder)
-    decoder = tensors.pop('cls.predictions.decoder.weight', None)
-    tensors.setdefault('cls.predictions.bias', tensors.pop('cls.predictions.decoder.bias', None))
-    if tensors['cls.predictions.bias'] is None:
-        del tensors['cls.predictions.bias']
+    form, config, skipped = _read_config(folder)
+    tensors = _read_tensors(folder, form)
+    decoder = tensors.pop(f'{form.head}decoder.weight', None)
+    bias = tensors.pop(f'{form.head}decoder.bias', None)
+    if bias is not None:
+        tensors.setdefault(f'{form.head}bias', bias)
+    (positions,) = tensor_names('embeddings/position/embedding', 1, form)
+    if positions in tensors:
+        tensors[positions] = tensors[positions][skipped:]
     try:
-        params = to_params(tensors, config)
+        params = to_params(tensors, config, form)
     except KeyError as error:
         raise UserError(f'{folder}: model.safetensors has no tensor {error.args[0]}') from None
     except ValueError as error:
         raise UserError(f'{folder}: {error}, as config.json has it') from None
-    unknown = sorted(set(tensors) - set(to_tensors(params, config)))
-    unknown = [name for name in unknown if not name.startswith(_IGNORED)]
+    unknown = sorted(set(tensors) - set(to_tensors(params, config, form)))
+    unknown = [name for name in unknown if not name.startswith((*_IGNORED, f'{form.encoder}embeddings.position_ids'))]
     if unknown:
-        raise UserError(f'{folder}: model.safetensors has tensors that no BERT has, such as {unknown[0]}')
-    if decoder is not None and not np.array_equal(decoder, tensors['bert.embeddings.word_embeddings.weight']):
+        raise UserError(f'{folder}: model.safetensors has tensors that no {form.name} has, such as {unknown[0]}')
+    (words,) = tensor_names('embeddings/token/embedding', 1, form)
+    if decoder is not None and not np.array_equal(decoder, tensors[words]):
         raise UserError(f"{folder}: the decoder's weights are not the embeddings'; Cloze ties them")
     return config, params
 
@@ -75,59 +58,83 @@ def read_bert(folder: str | Path) -> tuple[ModelConfig, Params]:
 def write_bert(folder: str | Path, config: ModelConfig, params: Params, pad_id: int = 0) -> None:
     """Writes config.json and model.safetensors as `transformers` reads them.
 
-    They are those of a BertForMaskedLM, or of a BertModel where the parameters have no head.
+    They are those of a BertForMaskedLM, of an AlbertForMaskedLM where layers share their weights, or of a BertModel or
+    an AlbertModel where the parameters have no head.
 
     Raises:
-      UserError: the model has no form there: pre-LN, rotary positions, or tables of another width.
+      UserError: the model has no form there.
     """
-    if config.table_width != config.width:
-        raise UserError(
-            f'a model with model.embedding_width {config.embedding_width} is no BERT of transformers, whose tables '
-            'are as wide as the model'
-        )
-    if config.norm != 'post' or config.positions != 'learned':
-        raise UserError(
-            f'a model with model.norm {config.norm} and model.positions {config.positions} is no BERT of transformers: '
-            'only post and learned are'
-        )
-    fields = {theirs: getattr(config, ours) for ours, (theirs, _) in _FIELDS.items()}
-    fields |= {theirs: values[0] for theirs, values in _ONLY.items()}
+    form = _form_of(config)
+    fields = {theirs: getattr(config, ours) for ours, (theirs, _) in form.fields.items()}
+    fields |= {theirs: value for theirs, (value, _) in form.only.items()}
     fields |= {
-        'architectures': ['BertForMaskedLM' if 'head' in params else 'BertModel'],
+        'architectures': [form.class_name('ForMaskedLM' if 'head' in params else 'Model')],
+        'model_type': form.model_type,
         'pad_token_id': pad_id,
         'tie_word_embeddings': True,
     }
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / 'config.json').write_text(json.dumps(fields, indent=2, sort_keys=True) + '\n')
-    tensors = to_tensors(params, config)
+    tensors = to_tensors(params, config, form)
     if 'head' not in params:
-        tensors = {name.removeprefix('bert.'): tensor for name, tensor in tensors.items()}
+        tensors = {name.removeprefix(form.encoder): tensor for name, tensor in tensors.items()}
     save_file(tensors, folder / 'model.safetensors', metadata={'format': 'pt'})
 
 
-def _read_config(folder: Path) -> ModelConfig:
-    fields = _read_json(folder / 'config.json')
-    for name, allowed in _ONLY.items():
-        value = fields.get(name, None if name == 'model_type' else allowed[0])
-        if value not in allowed:
-            raise UserError(f'{folder / "config.json"}: {name} is {value!r}; Cloze reads {allowed[0]!r} alone')
-    ours_of = {}
-    for ours, (theirs, default) in _FIELDS.items():
+def _form_of(config: ModelConfig) -> Form:
+    if config.norm != 'post' or config.positions != 'learned':
+        raise UserError(
+            f'a model with model.norm {config.norm} and model.positions {config.positions} is no BERT of transformers: '
+            'only post and learned are'
+        )
+    form = {('none', False): BERT, ('all', True): ALBERT}.get((config.layers_share, config.table_width != config.width))
+    if form is None:
+        raise UserError(
+            f'a model with model.layers_share {config.layers_share} and tables {config.table_width} wide, of width '
+            f'{config.width}, is neither BERT of transformers (none, tables of the same width) nor ALBERT (all, of '
+            'another width)'
+        )
+    return form
+
+
+def _read_config(folder: Path) -> tuple[Form, ModelConfig, int]:
+    """The kind of model, its config, and how many rows its table of positions begins with that stand for none."""
+    path = folder / 'config.json'
+    fields = _read_json(path)
+    kind = fields.get('model_type')
+    form = FORMS.get(kind) if isinstance(kind, str) else None
+    if form is None:
+        raise UserError(f'{path}: model_type is {kind!r}; Cloze reads {", ".join(map(repr, FORMS))} alone')
+    for name, (allowed, default) in form.only.items():
+        value = fields.get(name, default)
+        if value != allowed:
+            raise UserError(f'{path}: {name} is {value!r}; Cloze reads {allowed!r} alone')
+
+    def number(theirs: str, default: int | float) -> int | float:
         value = fields.get(theirs, default)
         # JSON does not tell 0 from 0.0; true and false are no numbers.
         if type(value) not in ((int,) if isinstance(default, int) else (int, float)):
             kind = 'a whole number' if isinstance(default, int) else 'a number'
-            raise UserError(f'{folder / "config.json"}: {theirs} is {value!r}, not {kind}')
-        ours_of[ours] = value
+            raise UserError(f'{path}: {theirs} is {value!r}, not {kind}')
+        return value
+
+    ours_of = {ours: number(*theirs) for ours, theirs in form.fields.items()}
+    skipped = number('pad_token_id', 1) + 1 if form.places_after_padding else 0
+    ours_of['max_length'] -= skipped
+    if form is ALBERT:
+        ours_of['layers_share'] = 'all'
     try:
-        return ModelConfig(**ours_of)
+        config = ModelConfig(**ours_of)
     except ValueError as error:
-        raise UserError(f'{folder / "config.json"}: {error}') from None
+        raise UserError(f'{path}: {error}') from None
+    if form is ALBERT and config.table_width == config.width:
+        raise UserError(f'{path}: embedding_size is hidden_size; Cloze projects tables of another width alone')
+    return form, config, skipped
 
 
-def _read_tensors(folder: Path) -> dict[str, np.ndarray]:
-    """All tensors under the names that a BertForMaskedLM of today has."""
+def _read_tensors(folder: Path, form: Form) -> dict[str, np.ndarray]:
+    """All tensors under the names that a model of today with a head has."""
     names, index = ['model.safetensors'], folder / 'model.safetensors.index.json'
     if index.exists() and not (folder / names[0]).exists():
         where = _read_json(index).get('weight_map')
@@ -142,12 +149,12 @@ def _read_tensors(folder: Path) -> dict[str, np.ndarray]:
             raise UserError(f'{folder} has no {name}: save the model with save_pretrained of transformers') from None
         except (SafetensorError, OSError) as error:
             raise UserError(f'{folder / name} cannot be read: {error}') from None
-    return {_todays_name(name): tensor for name, tensor in tensors.items()}
+    return {_todays_name(name, form): tensor for name, tensor in tensors.items()}
 
 
-def _todays_name(name: str) -> str:
+def _todays_name(name: str, form: Form) -> str:
     if name.startswith(('embeddings.', 'encoder.', 'pooler.')):
-        name = f'bert.{name}'
+        name = f'{form.encoder}{name}'
     return name.replace('LayerNorm.gamma', 'LayerNorm.weight').replace('LayerNorm.beta', 'LayerNorm.bias')
 
 

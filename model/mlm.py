@@ -5,6 +5,7 @@ Parameters are a nested dict of float32 arrays:
   the tables are of another width
   layers/attention/{query,key,value,output}/{kernel,bias}, layers/feed_forward/{up,down}/{kernel,bias},
   layers/{attention_norm,feed_forward_norm}/{scale,bias}, each with a leading axis of layers
+  shared/..., what of those all layers share (ALBERT): without that axis, and not under `layers`
   final_norm/{scale,bias} (pre-LN)
   head/dense/{kernel,bias}, head/norm/{scale,bias}, head/bias
 """
@@ -60,23 +61,24 @@ def encode(
     embeddings_key, layers_key = (None, None) if key is None else jax.random.split(key)
     hidden_BxLxD = Embeddings(config).apply({'params': params['embeddings']}, tokens_BxL, type_ids_BxL, embeddings_key)
 
-    def layer(hidden_BxLxD, number, layer_params, positions_BxM):
+    def layer(hidden_BxLxD, number, own, positions_BxM):
         layer_key = None if key is None else jax.random.fold_in(layers_key, number)
         inputs = (hidden_BxLxD, document_ids_BxL, layer_key, positions_BxM)
-        return Layer(config).apply({'params': layer_params}, *inputs)
+        return Layer(config).apply({'params': {**own, **params.get('shared', {})}}, *inputs)
 
     if config.remat:
         layer = jax.checkpoint(layer, prevent_cse=not config.scan_layers)
     if not 1 <= last <= config.layers:
         raise ValueError(f'the last {last} layers are asked for, but model.layers is {config.layers}')
+    stack = params.get('layers', {})
     # What is scanned leaves only its last state; layers whose states are kept, or computed in part, come after it.
     scanned = config.layers - (last if last > 1 or positions_BxM is not None else 0) if config.scan_layers else 0
     if scanned:
-        stacked = (jnp.arange(scanned), jax.tree.map(lambda leaf: leaf[:scanned], params['layers']))
+        stacked = (jnp.arange(scanned), jax.tree.map(lambda leaf: leaf[:scanned], stack))
         hidden_BxLxD, _ = jax.lax.scan(lambda hidden, each: (layer(hidden, *each, None), None), hidden_BxLxD, stacked)
     kept = [] if scanned < config.layers else [hidden_BxLxD]
     for number in range(scanned, config.layers):
-        here = jax.tree.map(lambda leaf, number=number: leaf[number], params['layers'])
+        here = jax.tree.map(lambda leaf, number=number: leaf[number], stack)
         at_end = number == config.layers - 1
         hidden_BxLxD = layer(hidden_BxLxD, number, here, positions_BxM if at_end else None)
         if number >= config.layers - last:
@@ -115,15 +117,17 @@ def declared(config: ModelConfig) -> Params:
     hidden_1x1xD = jnp.zeros((1, 1, config.width), config.dtype)
     # One row of one token cannot be cut over a mesh, as a kernel's arrays are; the parameters are the same without.
     layer = declared_by(Layer(replace(config, attention='xla')), hidden_1x1xD, tokens_1x1)
+    own = jax.tree.map(
+        lambda box: nn.LogicallyPartitioned(
+            jax.ShapeDtypeStruct((config.layers, *box.value.shape), box.value.dtype), ('layers', *box.names)
+        ),
+        {name: part for name, part in layer.items() if name not in config.shared_parts},
+        is_leaf=lambda x: isinstance(x, nn.Partitioned),
+    )
     boxes = {
         'embeddings': declared_by(Embeddings(config), tokens_1x1),
-        'layers': jax.tree.map(
-            lambda box: nn.LogicallyPartitioned(
-                jax.ShapeDtypeStruct((config.layers, *box.value.shape), box.value.dtype), ('layers', *box.names)
-            ),
-            layer,
-            is_leaf=lambda x: isinstance(x, nn.Partitioned),
-        ),
+        **({'layers': own} if own else {}),
+        **({'shared': {name: layer[name] for name in config.shared_parts}} if config.shared_parts else {}),
         'head': declared_by(Head(config), hidden_1x1xD, jnp.zeros((config.padded_vocab_size, config.table_width))),
     }
     if config.norm == 'pre':

@@ -2,7 +2,7 @@
 
 A leaf's initial value depends on the key, its path and its layer alone, so that models that differ in structure
 (post-LN and pre-LN, learned and rotary positions, 6 layers and 12) start with the same values wherever they have the
-same leaf.
+same leaf. What layers share starts as the first of layers that share nothing.
 """
 
 import zlib
@@ -39,9 +39,11 @@ def draw(key: jax.Array, path: str, shape: tuple[int, ...], stddev: float) -> ja
     Args:
       key: typed key.
       path: the leaf's place in the tree, such as 'layers/attention/query/kernel'; under a 'layers' the first axis of
-        `shape` counts layers.
+        `shape` counts layers, and a 'shared' stands for 'layers' where they are one.
       stddev: that of the normal distribution before it is cut.
     """
+    if 'shared' in path.split('/'):
+        return draw(key, path.replace('shared/', 'layers/'), (1, *shape), stddev)[0]
     kind = path.rsplit('/', 1)[-1]
     if kind in ('bias', 'delta'):
         return jnp.zeros(shape, jnp.float32)

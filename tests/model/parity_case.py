@@ -11,6 +11,7 @@ import numpy as np
 
 from model import mlm
 from model.config import ModelConfig
+from model.huggingface_forms import ALBERT, BERT
 from model.huggingface_names import to_params
 
 _SMALL = dict(layers=2, width=16, heads=2, feed_forward=32, max_length=24, vocab_size=99)
@@ -18,6 +19,7 @@ CONFIGS = {
     'bert': ModelConfig(**_SMALL),
     'prelayernorm': ModelConfig(**_SMALL, norm='pre', norm_epsilon=1e-5),
     'roformer': ModelConfig(**_SMALL, positions='rotary'),
+    'albert': ModelConfig(**{**_SMALL, 'layers': 3}, embedding_width=12, layers_share='all'),
 }
 
 
@@ -81,7 +83,7 @@ def outputs(params, config: ModelConfig, inputs: Inputs):
 
 
 def from_reference(tensors: dict[str, np.ndarray], config: ModelConfig):
-    """Parameters from a reference's tensors (weights or gradients) under BERT's names, plus `final_norm` for pre-LN.
+    """Parameters from a reference's tensors (weights or gradients) under BERT's or ALBERT's names, plus `final_norm` for pre-LN.
 
     RoFormer turns features 2k and 2k + 1 of a head together, ours k and k + K / 2: queries and keys are reordered.
     """
@@ -91,7 +93,7 @@ def from_reference(tensors: dict[str, np.ndarray], config: ModelConfig):
     if config.positions == 'rotary':
         tensors['bert.embeddings.position_embeddings.weight'] = np.zeros(width, np.float32)
     learned = ModelConfig(**{**vars(config), 'norm': 'post', 'positions': 'learned'})
-    params = to_params(tensors, learned)
+    params = to_params(tensors, learned, ALBERT if config.layers_share == 'all' else BERT)
     if config.norm == 'pre':
         params['final_norm'] = final
     if config.positions == 'rotary':

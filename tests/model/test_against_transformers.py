@@ -11,17 +11,19 @@ from model import mlm
 from model.config import SIZES, ModelConfig
 from model.huggingface import read_bert, write_bert
 from tests.model.parity_case import assert_close, from_reference, make_inputs, outputs
+from tests.model.plain_encoder import random_params
 
 pytestmark = pytest.mark.peers
 
 
 @pytest.mark.parametrize('size', ['tiny', 'mini'])
-@pytest.mark.parametrize('name', ['bert', 'prelayernorm', 'roformer'])
+@pytest.mark.parametrize('name', ['bert', 'prelayernorm', 'roformer', 'albert'])
 def test_random_weights(name, size):
     """Logits, loss and gradients in float32, with padding and two token types."""
     from tests.model.transformers_models import build, run, tensors
 
     form = {'bert': {}, 'prelayernorm': dict(norm='pre', norm_epsilon=1e-5), 'roformer': dict(positions='rotary')}
+    form['albert'] = dict(embedding_width=64, layers_share='all')
     config = ModelConfig(**SIZES[size], max_length=128, vocab_size=1000, **form[name])
     model = build(name, config)
     inputs = make_inputs(config, batch=6, length=128, targets=20)
@@ -108,3 +110,73 @@ def test_number_of_parameters(size, count):
             )
         )
     assert sum(parameter.numel() for parameter in reference.parameters()) == count
+
+
+@pytest.mark.parametrize('size', ['base', 'large', 'xlarge', 'xxlarge'])
+def test_alberts_parameters_are_those_of_transformers(size):
+    import torch
+    from transformers import AlbertConfig, AlbertModel
+
+    config = ModelConfig(**SIZES[f'albert_{size}'], vocab_size=30_000)
+    with torch.device('meta'):
+        reference = AlbertModel(
+            AlbertConfig(
+                hidden_size=config.width,
+                num_hidden_layers=config.layers,
+                num_attention_heads=config.heads,
+                intermediate_size=config.feed_forward,
+            )
+        )
+    ours = {name: part for name, part in mlm.shapes(config).items() if name != 'head'}
+    padding = (config.padded_vocab_size - config.vocab_size) * config.table_width
+    count = sum(leaf.size for leaf in jax.tree.leaves(ours)) - padding
+    assert sum(parameter.numel() for parameter in reference.parameters()) == count
+
+
+def test_transformers_reads_an_albert_that_we_write(tmp_path):
+    import torch
+    from transformers import AlbertForMaskedLM
+
+    config = ModelConfig(**{**SIZES['tiny'], 'layers': 3}, embedding_width=32, layers_share='all', vocab_size=777)
+    params = random_params(config)
+    write_bert(tmp_path, config, params)
+    model, report = AlbertForMaskedLM.from_pretrained(tmp_path, output_loading_info=True)
+    assert not any(report[key] for key in ('missing_keys', 'unexpected_keys', 'mismatched_keys'))
+    tokens_BxL = np.random.default_rng(0).integers(5, 777, (3, 40))
+    hidden_BxLxD = mlm.encode(params, config, tokens_BxL, np.ones_like(tokens_BxL))
+    with torch.no_grad():
+        expected = model.eval()(torch.from_numpy(tokens_BxL)).logits.numpy()
+    np.testing.assert_allclose(mlm.predict(params, config, hidden_BxLxD)[..., :777], expected, rtol=0, atol=1e-4)
+    model.save_pretrained(tmp_path / 'again')
+    again_config, again = read_bert(tmp_path / 'again')
+    assert again_config == config
+    np.testing.assert_array_equal(
+        again['shared']['attention']['query']['kernel'], params['shared']['attention']['query']['kernel']
+    )
+
+
+@pytest.mark.parametrize('head', [True, False])
+def test_a_roberta_of_transformers_is_read_with_equal_states(tmp_path, head):
+    """Its places count from the row after padding's; rows that are padded to the right."""
+    import torch
+    from transformers import RobertaConfig, RobertaForMaskedLM, RobertaModel
+
+    torch.manual_seed(0)
+    fields = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=48, vocab_size=300)
+    fields |= dict(max_position_embeddings=26, type_vocab_size=1, layer_norm_eps=1e-5, initializer_range=0.3)
+    model = (RobertaForMaskedLM if head else RobertaModel)(RobertaConfig(**fields)).eval()
+    model.save_pretrained(tmp_path)
+    config, params = read_bert(tmp_path)
+    assert (config.max_length, config.type_vocab_size, 'head' in params) == (24, 1, head)
+    tokens_BxL = np.random.default_rng(0).integers(5, 300, (3, 24))
+    valid_BxL = np.arange(24)[None] < np.array([24, 9, 1])[:, None]
+    tokens_BxL = np.where(valid_BxL, tokens_BxL, model.config.pad_token_id)
+    with torch.no_grad():
+        given = dict(input_ids=torch.from_numpy(tokens_BxL), attention_mask=torch.from_numpy(valid_BxL).long())
+        expected_BxLxD = model.base_model(**given).last_hidden_state.numpy()
+        logits_BxLxV = model(**given).logits.numpy() if head else None
+    hidden_BxLxD = mlm.encode(params, config, tokens_BxL, valid_BxL)
+    np.testing.assert_allclose(hidden_BxLxD[valid_BxL], expected_BxLxD[valid_BxL], rtol=0, atol=1e-4)
+    if head:
+        found_BxLxV = mlm.predict(params, config, hidden_BxLxD)[..., :300]
+        np.testing.assert_allclose(found_BxLxV[valid_BxL], logits_BxLxV[valid_BxL], rtol=0, atol=1e-4)

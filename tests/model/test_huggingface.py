@@ -149,7 +149,7 @@ def test_a_broken_config(folder, text, says):
 @pytest.mark.parametrize(
     ('changes', 'says'),
     [
-        (dict(model_type='roberta'), "model_type is 'roberta'; Cloze reads 'bert' alone"),
+        (dict(model_type='electra'), "model_type is 'electra'; Cloze reads 'bert', 'albert', 'roberta' alone"),
         (dict(model_type=...), 'model_type is None'),
         (dict(hidden_act='gelu_new'), "hidden_act is 'gelu_new'"),
         (dict(position_embedding_type='relative_key'), "position_embedding_type is 'relative_key'"),

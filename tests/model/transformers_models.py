@@ -42,6 +42,9 @@ def build(name: str, config: ModelConfig, seed: int = 0) -> torch.nn.Module:
             transformers.RoFormerConfig, transformers.RoFormerForMaskedLM,
             dict(embedding_size=config.width, rotary_value=False),
         ),
+        'albert': (
+            transformers.AlbertConfig, transformers.AlbertForMaskedLM, dict(embedding_size=config.table_width),
+        ),
         'electra_generator': (
             transformers.ElectraConfig, transformers.ElectraForMaskedLM, dict(embedding_size=config.table_width),
         ),
@@ -64,7 +67,7 @@ def build(name: str, config: ModelConfig, seed: int = 0) -> torch.nn.Module:
 
 
 def tensors(name: str, model: torch.nn.Module, gradients: bool = False) -> dict[str, np.ndarray]:
-    """Weights, or their gradients, under BERT's names, in float32."""
+    """Weights, or their gradients, under BERT's names (ALBERT's under their own), in float32."""
     found = {}
     for parameter_name, parameter in _learned(model):
         if name == 'prelayernorm':

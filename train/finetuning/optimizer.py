@@ -35,8 +35,9 @@ def transformation(
 def distances_from_output(params: Any, layers: int) -> Any:
     """How many layers each leaf is below the head's output (Clark et al. 2020's code, run_finetuning's optimizer).
 
-    The pooler, where there is one, is a layer; the encoder's last layer comes below it; embeddings are the lowest. In
-    that code the last layer is two below the output even without a pooler, which its author calls an oversight.
+    The pooler, where there is one, is a layer; the encoder's last layer comes below it; embeddings are the lowest. What
+    all layers share is as near as the last of them. In that code the last layer is two below the output even without a
+    pooler, which its author calls an oversight.
 
     Returns:
       A pytree like `params` of float32 that broadcast with the leaves: stacked layers have a distance each.
@@ -50,6 +51,6 @@ def distances_from_output(params: Any, layers: int) -> Any:
         if names[1] == 'layers':
             far_N = top + layers - 1 - jnp.arange(layers, dtype=jnp.float32)
             return far_N.reshape((layers,) + (1,) * (leaf.ndim - 1))
-        return jnp.float32(top if names[1] == 'final_norm' else top + layers)
+        return jnp.float32(top + layers if names[1] == 'embeddings' else top)
 
     return jax.tree_util.tree_map_with_path(distance, params)
