@@ -47,7 +47,7 @@ class ModelConfig:
     embedding_width: int = 0
     """Width of the tables of embeddings, E, which are then projected to D (ALBERT, ELECTRA-small); 0: D."""
     layers_share: Literal['none', 'attention', 'feed_forward', 'all'] = 'none'
-    """What all layers share, one set of weights (ALBERT): nothing, a part of a layer with its LayerNorm, or both parts."""
+    """What all layers have one set of weights for (ALBERT): no part of a layer, one with its LayerNorm, or both."""
     vocab_size: int = 0
     """Ids in use, without padding ids. 0: taken from the tokenizer."""
 

@@ -39,6 +39,7 @@ VARIES = {
     'embedding_sharing': {'objective.generator.share'},
     'input_format': {'objective.name', 'objective.rows', 'stages.0.batch_size'},
     'sentence_order': {'objective.name'},
+    'sharing': {'model.embedding_width', 'model.layers_share'},
 }
 """What the arms of each config may differ in."""
 EVERY = [(name, scale) for name in VARIES for scale in scales.SCALES]
@@ -102,6 +103,7 @@ def test_scales_are_shared(name):
             'static_masking': {'stages', 'data.max_train_tokens'},
             'input_format': {'stages'},
             'sentence_order': {'stages'},
+            'sharing': {'model.layers'},  # smoke has one
         }.get(name, set())
 
 

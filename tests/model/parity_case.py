@@ -83,7 +83,7 @@ def outputs(params, config: ModelConfig, inputs: Inputs):
 
 
 def from_reference(tensors: dict[str, np.ndarray], config: ModelConfig):
-    """Parameters from a reference's tensors (weights or gradients) under BERT's or ALBERT's names, plus `final_norm` for pre-LN.
+    """Parameters from a reference's tensors (weights or gradients) under its names, plus `final_norm` for pre-LN.
 
     RoFormer turns features 2k and 2k + 1 of a head together, ours k and k + K / 2: queries and keys are reordered.
     """

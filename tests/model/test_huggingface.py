@@ -197,3 +197,55 @@ def test_models_that_transformers_has_no_bert_for_are_not_written(tmp_path, chan
     with pytest.raises(UserError, match='is no BERT of transformers: only post and learned are') as error:
         write_bert(tmp_path / 'out', config, random_params(config))
     assert '\n' not in str(error.value) and not (tmp_path / 'out').exists()
+
+
+ALBERT = ModelConfig(**{**vars(CONFIG), 'embedding_width': 6, 'layers_share': 'all'})
+OURS = random_params(ALBERT)
+
+
+def test_an_albert_is_read_as_it_is_written(tmp_path):
+    write_bert(tmp_path, ALBERT, OURS)
+    fields = json.loads((tmp_path / 'config.json').read_text())
+    assert (fields['architectures'], fields['embedding_size']) == (['AlbertForMaskedLM'], 6)
+    assert_reads(tmp_path, OURS, ALBERT)
+    for changes, says in [
+        (dict(hidden_act=...), "hidden_act is 'gelu_new'; Cloze reads 'gelu' alone"),
+        (dict(num_hidden_groups=2), 'num_hidden_groups is 2'),
+        (dict(embedding_size=8), 'embedding_size is hidden_size'),
+    ]:
+        before = (tmp_path / 'config.json').read_text()
+        change_config(tmp_path, **changes)
+        refuses(tmp_path, says)
+        (tmp_path / 'config.json').write_text(before)
+
+
+def test_a_roberta_is_read_without_the_places_of_padding(folder):
+    names = [
+        ('cls.predictions.transform.dense.', 'lm_head.dense.'),
+        ('cls.predictions.transform.LayerNorm.', 'lm_head.layer_norm.'),
+        ('cls.predictions.', 'lm_head.'),
+        ('bert.', 'roberta.'),
+    ]
+
+    def rename(tensors):
+        for name in list(tensors):
+            other = name
+            for bert, roberta in names:
+                other = other.replace(bert, roberta)
+            tensors[other] = tensors.pop(name)
+        places = 'roberta.embeddings.position_embeddings.weight'
+        tensors[places] = np.pad(tensors[places], [(2, 0), (0, 0)], constant_values=7)
+
+    change_tensors(folder, rename)
+    change_config(folder, model_type='roberta', max_position_embeddings=12, pad_token_id=1)
+    assert_reads(folder)
+    change_config(folder, pad_token_id=None)
+    refuses(folder, 'pad_token_id is None, not a whole number')
+
+
+@pytest.mark.parametrize('changes', [dict(embedding_width=6), dict(layers_share='all'), dict(layers_share='attention')])
+def test_what_is_half_an_albert_is_not_written(tmp_path, changes):
+    config = ModelConfig(**{**vars(CONFIG), **changes})
+    with pytest.raises(UserError, match='is neither BERT of transformers .* nor ALBERT') as error:
+        write_bert(tmp_path / 'out', config, random_params(config))
+    assert '\n' not in str(error.value) and not (tmp_path / 'out').exists()

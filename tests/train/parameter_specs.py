@@ -1,4 +1,4 @@
-"""Where every parameter of BERT-base and BERT-large lies: `python -m tests.train.parameter_specs` writes the file.
+"""Where every parameter of BERT-base, BERT-large and ALBERT-base lies; `python -m tests.train.parameter_specs` writes it.
 
 tests/train/parameter_specs.txt is to be read when it changes: a parameter that is not cut costs memory on every device.
 """
@@ -50,6 +50,7 @@ def text() -> str:
         for form, fields in FORMS.items():
             parts += [f'# {size}, {form}', *lines(size, **fields), '']
     parts += ['# base, ELECTRA', *lines('base', objective=ELECTRA), '']
+    parts += ['# ALBERT-base', *lines('albert_base'), '']
     return '\n'.join(parts)
 
 

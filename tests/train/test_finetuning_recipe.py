@@ -71,6 +71,7 @@ def draw(seed: int, pooler: bool):
         'encoder': {
             'embeddings': {'token': {'embedding': (5, 4)}, 'norm': {'scale': (4,)}},
             'layers': {'query': {'kernel': (LAYERS, 4, 4), 'bias': (LAYERS, 4)}},
+            'shared': {'up': {'kernel': (4, 6), 'bias': (6,)}},
             'final_norm': {'scale': (4,)},
         },
         'head': {'output': {'kernel': (4, 2), 'bias': (2,)}}
@@ -91,6 +92,7 @@ def test_each_layer_is_one_further_from_the_output(pooler):
     assert layers['kernel'].shape == (LAYERS, 1, 1) and layers['bias'].shape == (LAYERS, 1)
     assert layers['kernel'].ravel().tolist() == [top + 2, top + 1, top]
     assert far['encoder']['final_norm']['scale'] == top
+    assert far['encoder']['shared']['up'] == {'kernel': top, 'bias': top}  # as the last of the layers that share it
     assert set(map(float, jax.tree.leaves(far['encoder']['embeddings']))) == {top + 3}
 
 
@@ -108,6 +110,7 @@ def test_updates_are_optax_adamw_at_each_layers_own_rate():
         'head/pooler': 1,
         'encoder/layers': None,
         'encoder/embeddings': 5,
+        'encoder/shared': 2,
         'encoder/final_norm': 2,
     }
 

@@ -21,13 +21,14 @@ def names(tree) -> dict:
 
 
 def draw(seed: int, scale: float = 1.0) -> dict:
-    """Parameters (or gradients) of a small model: every kind of leaf, layers stacked."""
+    """Parameters (or gradients) of a small model: every kind of leaf, layers stacked, others shared by all."""
     shapes = {
         'embeddings': {'token': {'embedding': (11, 4)}, 'norm': {'scale': (4,), 'bias': (4,)}},
         'layers': {
             'query': {'kernel': (LAYERS, 4, 2, 2), 'bias': (LAYERS, 2, 2)},
             'norm': {'scale': (LAYERS, 4), 'bias': (LAYERS, 4)},
         },
+        'shared': {'up': {'kernel': (4, 6), 'bias': (6,)}},
         'head': {'dense': {'kernel': (4, 4), 'bias': (4,)}, 'bias': (11,)},
     }
     random = np.random.default_rng(seed)
@@ -195,7 +196,7 @@ def test_the_state_does_not_depend_on_what_is_traced(name, bias_correction):
 
 
 MODEL = dict(layers=2, width=8, heads=2, feed_forward=16, max_length=16, vocab_size=20)
-SHARED = {
+COMMON = {
     'embeddings/norm/bias': False,
     'embeddings/norm/scale': False,
     'embeddings/token/embedding': True,
@@ -224,6 +225,7 @@ SHARED = {
 }
 LEARNED = {'embeddings/position/embedding': True}
 PRE = {'final_norm/bias': False, 'final_norm/scale': False}
+PROJECTION = {'embeddings/projection/bias': False, 'embeddings/projection/kernel': True}
 
 
 @pytest.mark.parametrize(
@@ -232,11 +234,13 @@ PRE = {'final_norm/bias': False, 'final_norm/scale': False}
         (dict(norm='post', positions='learned'), LEARNED),
         (dict(norm='pre', positions='learned'), LEARNED | PRE),
         (dict(norm='pre', positions='rotary'), PRE),
+        (dict(embedding_width=4, layers_share='all'), LEARNED | PROJECTION),
     ],
 )
 def test_every_leaf_of_the_model_is_listed(fields, own):
     params = jax.eval_shape(lambda key: mlm.init(key, ModelConfig(**MODEL, **fields)), jax.random.key(0))
-    assert names(decayed(params)) == SHARED | own
+    found = {name.replace('shared/', 'layers/'): flag for name, flag in names(decayed(params)).items()}
+    assert found == COMMON | own
 
 
 def test_every_leaf_of_the_pooler_is_listed():

@@ -31,7 +31,7 @@ def test_every_parameter_of_base_and_large_lies_where_the_file_says():
     )
 
 
-@pytest.mark.parametrize('size', ['base', 'large'])
+@pytest.mark.parametrize('size', ['base', 'large', 'albert_base'])
 @pytest.mark.parametrize('fields', parameter_specs.FORMS.values(), ids=parameter_specs.FORMS)
 def test_nothing_large_is_whole_on_every_device(size, fields):
     for path, leaf in jax.tree_util.tree_flatten_with_path(parameter_specs.state(size, **fields))[0]:

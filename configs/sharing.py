@@ -1,0 +1,80 @@
+"""ALBERT's two ways to fewer parameters: narrow embeddings, and layers that share their weights.
+
+Claim: embeddings a sixth as wide cost little. Sharing attention between layers costs nothing or little; it is the
+shared feed-forward that costs most of what sharing all does.
+Source: Lan et al. 2020 (ALBERT), Sections 4.4 and 4.5, Tables 3 and 4 (base).
+Command: python -m experiments.ablate configs/sharing.py --scale cpu --workdir runs/sharing
+Cost: 8 arms; at paper scale 262.1 billion tokens a replica. All arms take about the same FLOPs; each is a program of its
+own.
+
+Full embeddings are as wide as the model; narrow ones a sixth at paper scale (128 of 768), a quarter below it. The tables
+of tokens, positions and types are narrow, and the output layer, which is tied to them. A shared part is one set of
+weights for all layers, its LayerNorm too. Table 3's other widths, 64 and 256, are `--model.embedding_width`.
+
+At paper scale the recipe is ALBERT's: MLM with sentence order on pairs of segments at 512, LAMB, batches of 4,096. Below
+it, plain MLM as the scale has it, on at least two layers. Not as published: as in bert_base; single tokens are masked
+where ALBERT masks n-grams, and no rows are short.
+"""
+
+from configs import scales
+from configs.electra import primary
+from configs.masking_rate import tasks
+from configs.published import table
+from experiments.ablation import Ablation, Arm
+from experiments.config_paths import changed
+from train.config import Config, Stage
+
+SHARES = {'nothing': 'none', 'attention': 'attention', 'feed-forward': 'feed_forward', 'all': 'all'}
+
+
+def recipe(scale: str) -> Config:
+    """BERT's layers, at paper scale trained as ALBERT."""
+    base = scales.scale(scale)
+    if scale != 'paper':
+        # Every arm is a program of its own: with a task each, a smoke run would take more than its minute.
+        evaluated = () if scale == 'smoke' else tasks(scale)
+        return changed(base, {'model.layers': max(base.model.layers, 2), 'evaluation.tasks': evaluated})
+    return changed(
+        base,
+        {
+            'objective.name': 'mlm_sop',
+            'objective.rows': 'segment_pairs',
+            'optimizer.name': 'lamb',
+            'optimizer.learning_rate': 1.76e-3,
+            'optimizer.warmup_share': 3_125 / 125_000,
+            'stages': (Stage(length=512, batch_size=4096, steps=125_000),),
+            'evaluation.tasks': tasks(scale),
+        },
+    )
+
+
+def config(scale: str) -> Ablation:
+    base = recipe(scale)
+    widths = {'full': 0, 'narrow': 128 if scale == 'paper' else base.model.width // 4}
+    return Ablation(
+        name='sharing',
+        claim='Narrow embeddings cost little, and of shared layers it is the feed-forward that costs (Lan et al. 2020).',
+        base=base,
+        arms=tuple(
+            Arm(f'{width}, {title} shared', {'model.embedding_width': widths[width], 'model.layers_share': share})
+            for width in widths
+            for title, share in SHARES.items()
+        ),
+        baseline='full, nothing shared',
+        seeds=scales.SEEDS[scale],
+        **primary(scale),
+        published=table(
+            'Lan et al. 2020, Table 4, base, dev',
+            ('parameters, millions', 'average'),
+            {
+                'full, nothing shared': (108, 82.3),
+                'full, attention shared': (83, 81.6),
+                'full, feed-forward shared': (57, 79.5),
+                'full, all shared': (31, 79.8),
+                'narrow, nothing shared': (89, 81.6),
+                'narrow, attention shared': (64, 81.7),
+                'narrow, feed-forward shared': (38, 80.2),
+                'narrow, all shared': (12, 80.1),
+            },
+        ),
+    )
