@@ -1,19 +1,19 @@
 """ALBERT's two ways to fewer parameters: narrow embeddings, and layers that share their weights.
 
-Claim: embeddings a sixth as wide cost little. Sharing attention between layers costs nothing or little; it is the
-shared feed-forward that costs most of what sharing all does.
+Claim: embeddings a sixth as wide cost little. Shared attention costs little, too; what sharing all costs is mostly the
+feed-forward's.
 Source: Lan et al. 2020 (ALBERT), Sections 4.4 and 4.5, Tables 3 and 4 (base).
 Command: python -m experiments.ablate configs/sharing.py --scale cpu --workdir runs/sharing
-Cost: 8 arms; at paper scale 262.1 billion tokens a replica. All arms take about the same FLOPs; each is a program of its
-own.
+Cost: 8 arms; at paper scale 262.1 billion tokens a replica. Each arm is a program of its own; narrow ones take a little
+less compute, shared ones none less.
 
-Full embeddings are as wide as the model; narrow ones a sixth at paper scale (128 of 768), a quarter below it. The tables
-of tokens, positions and types are narrow, and the output layer, which is tied to them. A shared part is one set of
-weights for all layers, its LayerNorm too. Table 3's other widths, 64 and 256, are `--model.embedding_width`.
+Full embeddings are as wide as the model, narrow ones a sixth of that at paper scale (128 of 768) a quarter below it:
+the tables of tokens, positions and types, and the output layer tied to the first. A part of a layer that is shared is
+one set of weights for all layers, with its LayerNorm. Table 3 has two widths more, 64 and 256.
 
-At paper scale the recipe is ALBERT's: MLM with sentence order on pairs of segments at 512, LAMB, batches of 4,096. Below
-it, plain MLM as the scale has it, on at least two layers. Not as published: as in bert_base; single tokens are masked
-where ALBERT masks n-grams, and no rows are short.
+At paper scale the recipe is ALBERT's: MLM with sentence order, pairs of segments at 512, LAMB, batches of 4,096. Below
+it plain MLM, as the scale has it, on two layers at least. Not as published: as in bert_base; ALBERT masks n-grams and
+cuts a tenth of its rows short.
 """
 
 from configs import scales
@@ -53,7 +53,7 @@ def config(scale: str) -> Ablation:
     widths = {'full': 0, 'narrow': 128 if scale == 'paper' else base.model.width // 4}
     return Ablation(
         name='sharing',
-        claim='Narrow embeddings cost little, and of shared layers it is the feed-forward that costs (Lan et al. 2020).',
+        claim='Narrow embeddings cost little; in shared layers the feed-forward is what costs (Lan et al. 2020).',
         base=base,
         arms=tuple(
             Arm(f'{width}, {title} shared', {'model.embedding_width': widths[width], 'model.layers_share': share})

@@ -1,4 +1,4 @@
-"""Where every parameter of BERT-base, BERT-large and ALBERT-base lies; `python -m tests.train.parameter_specs` writes it.
+"""Where all parameters of BERT-base and -large and ALBERT-base lie; `python -m tests.train.parameter_specs` writes it.
 
 tests/train/parameter_specs.txt is to be read when it changes: a parameter that is not cut costs memory on every device.
 """
