@@ -12,13 +12,12 @@ the tables of tokens, positions and types, and the output layer tied to the firs
 one set of weights for all layers, with its LayerNorm. Table 3 has two widths more, 64 and 256.
 
 At paper scale the recipe is ALBERT's: MLM with sentence order, pairs of segments at 512, LAMB, batches of 4,096. Below
-it plain MLM, as the scale has it, on two layers at least. Not as published: as in bert_base; ALBERT masks n-grams and
-cuts a tenth of its rows short.
+it plain MLM on plain rows, all of the scale's last length, and two layers at least. Not as published: as in bert_base;
+ALBERT masks n-grams and cuts a tenth of its rows short.
 """
 
-from configs import scales
+from configs import input_format, scales
 from configs.electra import primary
-from configs.masking_rate import tasks
 from configs.published import table
 from experiments.ablation import Ablation, Arm
 from experiments.config_paths import changed
@@ -29,11 +28,9 @@ SHARES = {'nothing': 'none', 'attention': 'attention', 'feed-forward': 'feed_for
 
 def recipe(scale: str) -> Config:
     """BERT's layers, at paper scale trained as ALBERT."""
-    base = scales.scale(scale)
+    base = input_format.recipe(scale)
     if scale != 'paper':
-        # Every arm is a program of its own: with a task each, a smoke run would take more than its minute.
-        evaluated = () if scale == 'smoke' else tasks(scale)
-        return changed(base, {'model.layers': max(base.model.layers, 2), 'evaluation.tasks': evaluated})
+        return changed(base, {'model.layers': max(base.model.layers, 2)})
     return changed(
         base,
         {
@@ -43,7 +40,6 @@ def recipe(scale: str) -> Config:
             'optimizer.learning_rate': 1.76e-3,
             'optimizer.warmup_share': 3_125 / 125_000,
             'stages': (Stage(length=512, batch_size=4096, steps=125_000),),
-            'evaluation.tasks': tasks(scale),
         },
     )
 

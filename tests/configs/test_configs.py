@@ -103,7 +103,7 @@ def test_scales_are_shared(name):
             'static_masking': {'stages', 'data.max_train_tokens'},
             'input_format': {'stages'},
             'sentence_order': {'stages'},
-            'sharing': {'model.layers'},  # smoke has one
+            'sharing': {'stages', 'model.layers'},  # smoke has one layer
         }.get(name, set())
 
 
