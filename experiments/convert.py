@@ -1,7 +1,8 @@
-"""BERT from and to Hugging Face's files: weights, config and tokenizer.
+"""BERT and ALBERT from and to Hugging Face's files, RoBERTa from them: weights, config and tokenizer.
 
 `convert hf:DIR --out DIR` makes a workdir of a folder of transformers; `convert DIR [--arm NAME] --out hf:DIR` writes a
-trained replica as such a folder. Post-LN with learned positions alone: transformers' BERT has no other form.
+trained replica as such a folder. Post-LN with learned positions alone: transformers has no other form; it is a BERT, or
+an ALBERT where all of a layer is shared and embeddings are of another width.
 """
 
 from dataclasses import dataclass

@@ -27,12 +27,12 @@ LEAST_SHARE = 0.9
 
 
 def bring_in(folder: Path, out: Path) -> str:
-    """Makes a workdir of one replica, at step 0, of a BERT that `transformers` saved; returns a line on what came.
+    """Makes a workdir of one replica, at step 0, of a model that `transformers` saved; returns a line on what came.
 
     A folder without a head for masked language modelling gets one with new weights.
 
     Raises:
-      UserError: the folder is no BERT, or its tokenizer does not fit its weights.
+      UserError: the folder is no BERT, ALBERT or RoBERTa, or its tokenizer does not fit its weights.
     """
     model, params = read_bert(folder)
     tokenizer = read_tokenizer(folder, model.vocab_size)

@@ -21,16 +21,19 @@ PIECES = [*SPECIAL, *WORDS.split()]
 
 
 @pytest.fixture
-def bert(tmp_path):
+def bert(tmp_path, request):
     """A folder as `transformers` saves it, with random weights."""
-    folder = tmp_path / 'bert'
-    config = ModelConfig(layers=2, width=16, heads=2, feed_forward=32, max_length=32, vocab_size=len(PIECES))
+    folder, fields = tmp_path / 'bert', getattr(request, 'param', {})
+    config = ModelConfig(layers=2, width=16, heads=2, feed_forward=32, max_length=32, vocab_size=len(PIECES), **fields)
     write_bert(folder, config, mlm.init(jax.random.key(3), config))
     (folder / 'vocab.txt').write_text('\n'.join(PIECES) + '\n')
     BertWordPieceTokenizer(str(folder / 'vocab.txt')).save(str(folder / 'tokenizer.json'))
     return folder
 
 
+@pytest.mark.parametrize(
+    'bert', [{}, dict(embedding_width=8, layers_share='all')], ids=['BERT', 'ALBERT'], indirect=True
+)
 def test_there_and_back_every_tensor_is_the_same(bert, tmp_path, capsys):
     convert.main([f'hf:{bert}', '--out', str(tmp_path / 'in')])
     convert.main([str(tmp_path / 'in'), '--out', f'hf:{tmp_path / "out"}'])
