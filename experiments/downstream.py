@@ -101,13 +101,14 @@ class Downstream:
             prefix, folder = f'{cohort.name} ', self._path / 'checkpoints' / _folder(cohort, title)
             # Programs of another task have the same names.
             here = [record for record in shared_records(self._path) if record.get('task') == title]
-            told = from_records(here)
-            done = {name.removeprefix(prefix): told[name] for name in told if name.startswith(prefix)}
+            known = from_records(here)
+            done = {name.removeprefix(prefix): known[name] for name in known if name.startswith(prefix)}
             # More seeds of an arm are reported at the point that was chosen for the first of them.
-            held = best_points(result for name in told if not name.startswith(prefix) for result in told[name])
+            held = best_points(result for name in known if not name.startswith(prefix) for result in known[name])
 
             def finished(name: str, program: Finished, prefix=prefix) -> None:
-                writer.write(*(as_record(prefix + name, result) for result in program.results))
+                told = (as_record(prefix + name, result) for result in program.results)
+                writer.write(*({**record, 'cohort': cohort.name} for record in told))
 
             results = tune(
                 plan(encoders, loaded.data, loaded.points), loaded.data, folder=folder, preemption=preemption,

@@ -147,6 +147,7 @@ def test_truncation_drops_what_came_after_the_restored_step_of_those_replicas_al
         {'kind': 'failed', 'arm': 'a', 'seed': 0, 'step': 120},
         example,
         {'kind': 'finished', 'cohort': '3'},
+        {'kind': 'finetuned', 'cohort': '3', 'arm': 'random initialisation', 'seed': 0, 'task': 'own', 'ft_seed': 0},
         {'kind': 'evaluated', 'cohort': '3', 'task': 'own'},
     ]
     kept.append({'kind': 'finished', 'cohort': '2'})
