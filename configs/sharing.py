@@ -7,7 +7,7 @@ Command: python -m experiments.ablate configs/sharing.py --scale cpu --workdir r
 Cost: 8 arms; at paper scale 262.1 billion tokens a replica. Each arm is a program of its own; narrow ones take a little
 less compute, shared ones none less. Smoke runs four of the arms.
 
-Full embeddings are as wide as the model, narrow ones a sixth of that at paper scale (128 of 768) a quarter below it:
+Full embeddings are as wide as the model, narrow ones a sixth of that at paper scale (128 of 768), a quarter below it:
 the tables of tokens, positions and types, and the output layer tied to the first. A part of a layer that is shared is
 one set of weights for all layers, with its LayerNorm. Table 3 has two widths more, 64 and 256.
 
