@@ -67,7 +67,7 @@ class Place:
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=600,
+            timeout=1800,
         )
         assert ran.returncode == code, f'exit code {ran.returncode}\n{ran.stdout}\n{ran.stderr}'
         return ran
