@@ -25,7 +25,7 @@ WORDS = 16
 
 
 class Variants(NamedTuple):
-    """Rows of paragraphs, each with the pieces of one word masked: the fields of `Masked`, N rows in all."""
+    """Rows of paragraphs, each with the pieces of one word masked: the slots of `Masked`, N rows in all."""
 
     inputs_NxL: np.ndarray
     positions_NxM: np.ndarray
@@ -92,7 +92,8 @@ def make_log_likelihood(config: Config, vocabulary):
 
     def log_likelihood(params, rows: Variants):
         document_ids_BxL = document_ids(rows.inputs_NxL, vocabulary)
-        log_probs_BxM, _ = target_log_probs(params, config, Masked(*rows), document_ids_BxL)
+        masked = Masked(*rows, rows.inputs_NxL == vocabulary.mask)
+        log_probs_BxM, _ = target_log_probs(params, config, masked, document_ids_BxL)
         return jnp.sum(jnp.where(rows.weights_NxM > 0, log_probs_BxM, 0.0), axis=1)
 
     return log_likelihood
