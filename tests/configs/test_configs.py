@@ -39,6 +39,7 @@ VARIES = {
     'embedding_sharing': {'objective.generator.share'},
     'input_format': {'objective.name', 'objective.rows', 'stages.0.batch_size'},
     'sentence_order': {'objective.name'},
+    'span_boundary': {'objective.name', 'objective.rows'},
 }
 """What the arms of each config may differ in."""
 EVERY = [(name, scale) for name in VARIES for scale in scales.SCALES]
@@ -102,6 +103,7 @@ def test_scales_are_shared(name):
             'static_masking': {'stages', 'data.max_train_tokens'},
             'input_format': {'stages'},
             'sentence_order': {'stages'},
+            'span_boundary': {'stages'},
         }.get(name, set())
 
 
