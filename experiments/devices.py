@@ -14,6 +14,9 @@ PATIENCE = (
 )
 """CPU devices wait for each other as long as a laptop sleeps: XLA would end the process after 40 seconds."""
 
+QUICK = '--xla_backend_optimization_level=0', '--xla_cpu_use_fusion_emitters=false'
+"""No LLVM passes, and no fusions through MLIR."""
+
 ACCELERATORS = '/dev/accel*', '/dev/vfio/[0-9]*', '/dev/nvidia*'
 """Device files of TPUs and of NVIDIA's GPUs."""
 
@@ -22,6 +25,7 @@ def prepare(run: RunConfig, replicas: int) -> None:
     """Applies a run's devices and compilation cache. To be called before anything touches a device."""
     flags = [flag for flag in os.environ.get('XLA_FLAGS', '').split() if 'host_platform_device_count' not in flag]
     flags += [f'--xla_force_host_platform_device_count={cpu_devices(run, replicas)}', *PATIENCE]
+    flags += QUICK if run.quick_compile else ()
     os.environ['XLA_FLAGS'] = ' '.join(dict.fromkeys(flags))
     os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
     _keep_freed_memory()

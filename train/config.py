@@ -231,6 +231,8 @@ class RunConfig:
     """Write TensorBoard files beside metrics.jsonl."""
     compilation_cache: str = '.cache/jax'
     """Folder of compiled programs (empty: none)."""
+    quick_compile: bool = False
+    """Leave out what the compiler does for speed: on CPU programs are ready in half the time and run slower."""
     profile: tuple[int, int] = (0, 0)
     """Write a trace of these updates, counted from 0: from the first number to before the second (0 0: none)."""
 

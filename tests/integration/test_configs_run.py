@@ -30,7 +30,7 @@ def smoke(clone: Place, name: str, *words, settings=None) -> tuple[str, Path]:
     command = 'pretrain' if name.startswith('bert_') else 'ablate'
     ran = clone.run(command, f'configs/{name}.py', '--scale', 'smoke', *words, settings=settings)
     assert ran.stderr == ''
-    (workdir,) = (clone.folder / 'runs').glob(f'{name}-smoke*')
+    (workdir,) = (clone.folder / 'runs').glob(f'{name}-smoke' if command == 'ablate' else f'{name}-*-smoke')
     return ran.stdout, workdir
 
 
