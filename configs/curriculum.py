@@ -14,31 +14,17 @@ in bert_base.
 import dataclasses
 
 from configs import scales
+from configs.compute import matched
 from experiments.ablation import Ablation, Arm
 from experiments.config_paths import changed
-from model.flops import forward_flops
-from train.config import Config, Stage
-from train.rates import target_slots
-
-
-def stage_tokens(stage: Stage) -> int:
-    """Tokens that a stage reads, [CLS] and [SEP] with them."""
-    return stage.steps * stage.batch_size * stage.length
-
-
-def stage_flops(base: Config, stage: Stage) -> float:
-    """FLOPs of a stage's forward passes, counted as the report counts an arm's; training takes three times as many."""
-    model = base.model if base.model.vocab_size else changed(base, {'model.vocab_size': base.data.vocab_size}).model
-    slots = target_slots([base.masking], stage.length)
-    return stage.steps * forward_flops(model, stage.batch_size, stage.length, slots)
+from train.position import tokens_after
 
 
 def config(scale: str) -> Ablation:
     base = scales.scale(scale)
     long = base.stages[-1]
-    step = dataclasses.replace(long, steps=1)
-    token_steps = round(sum(stage_tokens(stage) for stage in base.stages) / stage_tokens(step))
-    flop_steps = round(sum(stage_flops(base, stage) for stage in base.stages) / stage_flops(base, step))
+    token_steps = round(tokens_after(base, 0) / (long.batch_size * long.length))
+    equal_flops = matched(changed(base, {'stages': (long,)}), base)
     return Ablation(
         name='curriculum',
         claim='Nine tenths of the steps on short rows save compute without loss (Devlin et al. 2019, Appendix A.2).',
@@ -46,7 +32,7 @@ def config(scale: str) -> Ablation:
         arms=(
             Arm('short, then long'),
             Arm('long, equal tokens', {'stages': (dataclasses.replace(long, steps=token_steps),)}),
-            Arm('long, equal FLOPs', {'stages': (dataclasses.replace(long, steps=flop_steps),)}),
+            Arm('long, equal FLOPs', {'stages': equal_flops}),
         ),
         baseline='short, then long',
         seeds=scales.SEEDS[scale],

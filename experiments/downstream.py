@@ -21,7 +21,7 @@ from train.downstream import cohort_encoders, reference_figures, task_figures
 from train.finetuning.config import FinetuneConfig
 from train.finetuning.grids import label, points
 from train.finetuning.task_data import TaskData
-from train.finetuning.tune import Finished, as_record, from_records, plan, tune
+from train.finetuning.tune import Finished, as_record, best_points, from_records, plan, tune
 from train.metrics import Metrics, read
 from train.preemption import Preemption
 
@@ -94,27 +94,28 @@ class Downstream:
         missing = self.missing(cohort)
         if not missing:
             return
+        self.prepare(cohort)  # a cohort that had to be trained again lacks more than before
         encoders = cohort_encoders(cohort, params_R, self._baseline)
         for title in missing:
             began, loaded = time.monotonic(), self._loaded[title]
             prefix, folder = f'{cohort.name} ', self._path / 'checkpoints' / _folder(cohort, title)
             # Programs of another task have the same names.
             here = [record for record in shared_records(self._path) if record.get('task') == title]
-            done = {
-                name.removeprefix(prefix): results
-                for name, results in from_records(here).items()
-                if name.startswith(prefix)
-            }
+            known = from_records(here)
+            done = {name.removeprefix(prefix): known[name] for name in known if name.startswith(prefix)}
+            # More seeds of an arm are reported at the point that was chosen for the first of them.
+            held = best_points(result for name in known if not name.startswith(prefix) for result in known[name])
 
             def finished(name: str, program: Finished, prefix=prefix) -> None:
-                writer.write(*(as_record(prefix + name, result) for result in program.results))
+                told = (as_record(prefix + name, result) for result in program.results)
+                writer.write(*({**record, 'cohort': cohort.name} for record in told))
 
             results = tune(
                 plan(encoders, loaded.data, loaded.points), loaded.data, folder=folder, preemption=preemption,
                 write=writer.write, done=done, finished=finished, log=self._log,
             )  # fmt: skip
             sound = [result for result in results if (result.arm, result.seed) not in failed]
-            figures = task_figures(sound, title, len(self._config.stages) - 1, cohort.config.steps)
+            figures = task_figures(sound, title, len(self._config.stages) - 1, cohort.config.steps, held)
             if hosts.is_first():
                 done_now = {'kind': 'evaluated', 'cohort': cohort.name, 'task': title}
                 writer.write(*self._about(loaded), *figures, done_now)

@@ -49,6 +49,7 @@ METRICS = {
     'left_loss': Metric('counts: left neighbour', kind='counted'),
     'both_loss': Metric('counts: both neighbours', kind='counted'),
     'probe_majority': Metric('commonest label', kind='note'),
+    'curve_probe_majority': Metric('commonest label among the paragraphs of the learning curve', kind='note'),
     'curve_loss': Metric('loss of the learning curve', kind='note'),
     'curve_probe': Metric('probe accuracy of the learning curve', kind='note'),
     'degenerate': Metric('learnt nothing', kind='note'),

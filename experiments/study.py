@@ -245,6 +245,8 @@ class Study:
         at = (self._store, cohort, config.stages[-1].length, program.mesh)
         held_out = HeldOut(*at) if config.objective.predicts else None
         probe = Probe(*at, config.evaluation.curve_probe) if config.evaluation.curve_probe else None
+        commonest = probe.majority('curve_probe_majority') if probe else []
+        writer.write(*({'kind': 'figure', **record} for record in commonest))
 
         def curve(state: State, stage: int, step: int) -> None:
             params_R = program.encoders(state.params)

@@ -26,7 +26,7 @@ Params = dict[str, Any]
 
 def init(key: jax.Array, config: ModelConfig) -> Params:
     """Initial parameters, drawn leaf by leaf from (key, path, layer)."""
-    return draw_tree(key, nn.unbox(declared(config)), config.init_stddev)
+    return draw_tree(key, declared(config), config.init_stddev)
 
 
 def shapes(config: ModelConfig) -> Params:
@@ -97,16 +97,6 @@ def predict(params: Params, config: ModelConfig, hidden_BxMxD: jax.Array) -> jax
 def head_of(params: Params) -> Params:
     """The part of the parameters that `predict` reads, so that a gradient need not be taken of the rest."""
     return {'head': params['head'], 'embeddings': {'token': params['embeddings']['token']}}
-
-
-def init_pooler(key: jax.Array, config: ModelConfig) -> Params:
-    """Initial parameters of BERT's pooler, for heads that use it."""
-    return draw_tree(key, {'pooler': nn.unbox(_pooler(config))}, config.init_stddev)['pooler']
-
-
-def pool(params: Params, config: ModelConfig, hidden_BxLxD: jax.Array) -> jax.Array:
-    """One vector a row [B, D]: the first token's state through the pooler."""
-    return Pooler(config).apply({'params': params}, hidden_BxLxD)
 
 
 def declared(config: ModelConfig) -> Params:

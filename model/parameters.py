@@ -5,6 +5,7 @@ A leaf's initial value depends on the key, its path and its layer alone, so that
 same leaf.
 """
 
+import math
 import zlib
 
 import jax
@@ -30,6 +31,15 @@ def declare(module: nn.Module, name: str, shape: tuple[int, ...], axes: tuple[st
 def logical_axes(declared: dict) -> dict:
     """A tree of boxes (`model.mlm.declared`) with, for each leaf, the names of its axes."""
     return jax.tree.map(lambda box: box.names, declared, is_leaf=lambda x: isinstance(x, nn.Partitioned))
+
+
+def axis_sizes(declared: dict) -> dict[str, int]:
+    """Size of each logical axis in a tree of boxes; of several sizes what divides them all."""
+    sizes: dict[str, int] = {}
+    for box in jax.tree.leaves(declared, is_leaf=lambda x: isinstance(x, nn.Partitioned)):
+        for name, size in zip(box.names, box.value.shape, strict=True):
+            sizes[name] = math.gcd(sizes.get(name, 0), size)
+    return sizes
 
 
 def draw(key: jax.Array, path: str, shape: tuple[int, ...], stddev: float) -> jax.Array:
@@ -58,8 +68,8 @@ def draw(key: jax.Array, path: str, shape: tuple[int, ...], stddev: float) -> ja
     return stddev * jax.random.truncated_normal(key, -2.0, 2.0, shape, jnp.float32)
 
 
-def draw_tree(key: jax.Array, shapes: dict, stddev: float) -> dict:
-    """Initial values for a nested dict of shapes."""
+def draw_tree(key: jax.Array, declared: dict, stddev: float) -> dict:
+    """Initial values for a nested dict of shapes, in boxes or without."""
     return jax.tree_util.tree_map_with_path(
-        lambda path, leaf: draw(key, '/'.join(entry.key for entry in path), leaf.shape, stddev), shapes
+        lambda path, leaf: draw(key, '/'.join(entry.key for entry in path), leaf.shape, stddev), nn.unbox(declared)
     )

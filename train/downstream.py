@@ -1,6 +1,6 @@
 """A cohort on downstream tasks: its replicas as encoders to fine-tune, and what came of them as figures."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -44,10 +44,16 @@ def cohort_encoders(cohort: Cohort, params_R: Any, baseline: str) -> Encoders:
     return Encoders(tuple(names), config.model, params_R, max(stage.length for stage in config.stages))
 
 
-def task_figures(results: Sequence[Result], title: str, stage: int, step: int) -> list[dict]:
-    """Every fine-tuning at its arm's best point, as rows of results.csv: its scores and whether it learnt nothing."""
+def task_figures(
+    results: Sequence[Result], title: str, stage: int, step: int, held: Mapping[str, str] | None = None
+) -> list[dict]:
+    """Every fine-tuning at its arm's best point, as rows of results.csv: its scores and whether it learnt nothing.
+
+    Args:
+      held: arm -> the point at which its other seeds are reported already.
+    """
     found = []
-    for result in chosen(results):
+    for result in chosen(results, held):
         at = (None, None) if result.arm == RANDOM else (stage, step)
         for split, scores in result.scores.items():
             figures = {**scores, 'degenerate': float(result.degenerate[split])}

@@ -4,7 +4,7 @@ One word is hidden at a time, so the model reads nearly the whole text: a measur
 arms trained at one. It stands beside the losses at the common rates, not in their place.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,7 @@ import numpy as np
 
 from data.store import Split, TokenStore
 from data.tokenizer import Tokenizer
+from data.vocabulary import Vocabulary
 from train.cohort import Cohort
 from train.config import Config
 from train.evaluate import target_log_probs
@@ -22,15 +23,6 @@ from train.replicas import ReplicaProgram
 
 WORDS = 16
 """Words scored in each paragraph at most, spread evenly over it: each costs a pass over the paragraph."""
-
-
-class Variants(NamedTuple):
-    """Rows of paragraphs, each with the pieces of one word masked: the slots of `Masked`, N rows in all."""
-
-    inputs_NxL: np.ndarray
-    positions_NxM: np.ndarray
-    labels_NxM: np.ndarray
-    weights_NxM: np.ndarray
 
 
 def words_of(tokens: np.ndarray, tokenizer: Tokenizer, whole: bool) -> list[np.ndarray]:
@@ -46,8 +38,11 @@ def words_of(tokens: np.ndarray, tokenizer: Tokenizer, whole: bool) -> list[np.n
     return [word for word in (words if whole else words[:-1]) if len(word) and ordinary[word].all()]
 
 
-def variants(split: Split, tokenizer: Tokenizer, length: int, wanted: int) -> Variants:
-    """One row for each scored word of the chosen paragraphs; of a long paragraph the first L - 2 tokens are read."""
+def variants(split: Split, tokenizer: Tokenizer, length: int, wanted: int) -> Masked:
+    """Rows of the chosen paragraphs, one for each scored word with its pieces masked, as numpy arrays.
+
+    Of a long paragraph the first L - 2 tokens are read.
+    """
     vocabulary = tokenizer.vocabulary
     documents = np.arange(len(split.document_offsets) - 1)
     paragraphs, _ = chosen_paragraphs(split, documents, wanted)
@@ -66,7 +61,8 @@ def variants(split: Split, tokenizer: Tokenizer, length: int, wanted: int) -> Va
         inputs_NxL[row, word] = vocabulary.mask
         positions_NxM[row, : len(word)] = word
         weights_NxM[row, : len(word)] = 1
-    return Variants(inputs_NxL, positions_NxM, np.take_along_axis(labels_NxL, positions_NxM, axis=1), weights_NxM)
+    labels_NxM = np.take_along_axis(labels_NxL, positions_NxM, axis=1)
+    return Masked(inputs_NxL, positions_NxM, labels_NxM, weights_NxM, inputs_NxL != labels_NxL)
 
 
 def likelihood_figures(
@@ -75,7 +71,7 @@ def likelihood_figures(
     """'likelihood' of each replica: log probability in nats, summed over a word's pieces, mean over words."""
     evaluation = cohort.config.evaluation
     rows = variants(store.heldout, store.tokenizer, length, evaluation.likelihood_paragraphs)
-    if not len(rows.inputs_NxL):
+    if not len(rows.inputs_BxL):
         return []
     program = ReplicaProgram(
         make_log_likelihood(cohort.config, store.tokenizer.vocabulary), mesh, evaluation.batch_size
@@ -87,13 +83,12 @@ def likelihood_figures(
     ]
 
 
-def make_log_likelihood(config: Config, vocabulary):
-    """`log_likelihood(params, variants of B rows) -> [B]`: each row's summed log probability."""
+def make_log_likelihood(config: Config, vocabulary: Vocabulary):
+    """`log_likelihood(params, B masked rows) -> [B]`: each row's summed log probability."""
 
-    def log_likelihood(params, rows: Variants):
-        document_ids_BxL = document_ids(rows.inputs_NxL, vocabulary)
-        masked = Masked(*rows, rows.inputs_NxL == vocabulary.mask)
-        log_probs_BxM, _ = target_log_probs(params, config, masked, document_ids_BxL)
-        return jnp.sum(jnp.where(rows.weights_NxM > 0, log_probs_BxM, 0.0), axis=1)
+    def log_likelihood(params, rows: Masked):
+        document_ids_BxL = document_ids(rows.inputs_BxL, vocabulary)
+        log_probs_BxM, _ = target_log_probs(params, config, rows, document_ids_BxL)
+        return jnp.sum(jnp.where(rows.weights_BxM > 0, log_probs_BxM, 0.0), axis=1)
 
     return log_likelihood

@@ -60,14 +60,15 @@ def train(
     for part in ('replicas', 'tokenizer', 'text'):
         if restored and restored[2].get(part) != meta[part]:
             raise UserError(f'the checkpoints in {workdir}/checkpoints are of other {part}: name another --workdir')
-    writer.truncate_after({(replica.arm, replica.seed): step for replica in program.cohort.replicas})
+    replicas = [(replica.arm, replica.seed) for replica in program.cohort.replicas]
+    writer.truncate_after(dict.fromkeys(replicas, step), program.cohort.name)
     if restored:
         log(f'cohort {program.cohort.name}: goes on from step {step} of {config.steps}')
     if step == config.steps:
         return state
     devices = program.mesh.devices
     peak = peak_flops(devices.flat[0].device_kind)
-    records = StepRecords(program.cohort, writer, log, peak and devices.size * peak)
+    records = StepRecords(program.cohort, writer, log, peak and devices.size * peak, clock)
     profile = Profile(workdir / 'profile', config.run.profile if hosts.is_first() else (0, 0), log)
     records.take_up(hosts.readable(state.step, program.mesh), step)
 
@@ -86,6 +87,7 @@ def train(
     steps = {index: _compiled(program, index) for index in range(stage_of(config, step)[0], len(config.stages))}
     log(f'cohort {program.cohort.name}: compiled {len(steps)} stages in {time.monotonic() - began:.1f} s')
     hosts.wait()  # compilation takes some longer than others
+    records.begin()
     votes = hosts.Votes()
     times = SaveTimes(config.run, clock())
     shown = None if hosts.is_first() else True  # None: on a terminal

@@ -5,11 +5,9 @@ from collections.abc import Mapping, Sequence
 
 import jax
 import numpy as np
-from flax import linen as nn
 from jax.experimental.mesh_utils import create_device_mesh
 from jax.sharding import AxisType, Mesh
 
-from model.mlm import Params
 from train.sharding import RULES, placed
 
 AXES = ('arm', 'data', 'fsdp', 'tensor')
@@ -69,15 +67,6 @@ def make_mesh(
     whole = count == len(devices)
     grid = create_device_mesh(size, used, allow_split_physical_axes=True) if whole else np.asarray(used).reshape(size)
     return Mesh(grid, AXES, axis_types=(AxisType.Auto,) * len(AXES))
-
-
-def parameter_sizes(declared: Params) -> dict[str, int]:
-    """Size of each logical axis of parameters, from their boxes; of several sizes what divides them all."""
-    sizes: dict[str, int] = {}
-    for box in jax.tree.leaves(declared, is_leaf=lambda x: isinstance(x, nn.Partitioned)):
-        for name, size in zip(box.names, box.value.shape, strict=True):
-            sizes[name] = math.gcd(sizes.get(name, 0), size)
-    return sizes
 
 
 def side_by_side(shape: Shape, devices: int) -> int:

@@ -65,11 +65,11 @@ class Metrics:
         for record in plain if self._tensorboard else ():
             self._show(record)
 
-    def truncate_after(self, steps: Mapping[tuple[str, int], int]) -> None:
+    def truncate_after(self, steps: Mapping[tuple[str, int], int], cohort: str) -> None:
         """Drops what replicas recorded after the step that they go on from; `steps` maps (arm, seed) to it.
 
         The file is replaced in one step. Records without a step of their own ('example') are dropped too: they come
-        after the last one.
+        after the last one. So are those of what was done with the cohort once it was trained.
         """
         self._restored.update(steps)
         content = self._path.read_bytes()
@@ -77,7 +77,8 @@ class Metrics:
         for line, record in _parsed(self._path, content):
             restored = steps.get((record.get('arm'), record.get('seed')))
             step = record.get('step')
-            if restored is None or (step is not None and step <= restored):
+            came_after = record['kind'] in ('finished', 'finetuned', 'evaluated') and record.get('cohort') == cohort
+            if not came_after and (restored is None or (step is not None and step <= restored)):
                 kept.append(line)
         if len(kept) == content.count(b'\n'):
             return

@@ -54,12 +54,12 @@ class Probe:
             return 'no probe: too few held-out paragraphs'
         return ''
 
-    def majority(self) -> list[dict]:
-        """'probe_majority', of no replica: percent of the tested paragraphs that have the commonest label."""
+    def majority(self, metric: str = 'probe_majority') -> list[dict]:
+        """`metric`, of no replica: percent of the tested paragraphs that have the commonest label."""
         if self.reason:
             return []
         share = majority(self._label_P, self._tested_P)
-        return [figure(None, None, None, 'probe_majority', share, task=self._task)]
+        return [figure(None, None, None, metric, share, task=self._task)]
 
     def figures(self, params_R: Any, stage: int, step: int, metric: str = 'probe') -> list[dict]:
         """`metric` of each replica that has not failed: accuracy on the tested paragraphs, in percent."""

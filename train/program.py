@@ -9,8 +9,9 @@ from jax.sharding import Mesh, NamedSharding
 
 from data.loader import HostBatch
 from data.vocabulary import Vocabulary
+from model.parameters import axis_sizes
 from train.cohort import Cohort, units_of
-from train.mesh import local_rows, make_mesh, parameter_sizes
+from train.mesh import local_rows, make_mesh
 from train.objectives.table import objective_of
 from train.rates import copies, target_slots
 from train.replicas import over_replicas
@@ -40,7 +41,7 @@ class Program:
         if units and not vocabulary.starts_word[vocabulary.ordinary].any():
             raise ValueError(f'masking.unit {units[0]}: no piece of this tokenizer begins a word; use token')
         rows = tuple(stage.batch_size // config.optimizer.micro_batches for stage in config.stages)
-        sizes = parameter_sizes(objective_of(config).declared(config))
+        sizes = axis_sizes(objective_of(config).declared(config))
         return cls(cohort, vocabulary, make_mesh(config.run.mesh, len(cohort.replicas), rows, sizes))
 
     def init(self) -> State:

@@ -18,7 +18,7 @@ from train.step import Metrics
 class _Window:
     """Steps in a row: sums over their targets, and since when."""
 
-    def __init__(self):
+    def __init__(self, clock: Callable[[], float]):
         self.steps = 0
         self.tokens = 0
         """That all replicas read together."""
@@ -27,7 +27,7 @@ class _Window:
         """That all replicas scored together."""
         self.pairs: dict[str, np.ndarray] = {}
         """Metric -> its sum and its weight for each replica, [2, R]."""
-        self._began = time.monotonic()
+        self._clock, self._began = clock, clock()
 
     def add(self, metrics: Metrics, tokens: int, flops: float) -> None:
         self.steps += 1
@@ -44,7 +44,7 @@ class _Window:
 
     @property
     def seconds(self) -> float:
-        return max(time.monotonic() - self._began, 1e-9)
+        return max(self._clock() - self._began, 1e-9)
 
 
 class StepRecords:
@@ -56,11 +56,13 @@ class StepRecords:
         writer: MetricWriter,
         log: Callable[[str], None] = print,
         peak_flops: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ):
         """Begins a window of metrics.
 
         Args:
           peak_flops: operations a second of all devices at best; None: not known, so there is no 'mfu'.
+          clock: seconds; speeds go by it.
         """
         self.cohort = cohort
         self.failed: dict[tuple[str, int], int] = {}
@@ -73,7 +75,12 @@ class StepRecords:
         stages = range(len(cohort.config.stages))
         self._flops_of_stage = [sum(step_flops(replica.config, i) for replica in cohort.replicas) for i in stages]
         self._pending: tuple[int, Metrics] | None = None
-        self._window, self._since_line = _Window(), _Window()
+        self._clock = clock
+        self.begin()
+
+    def begin(self) -> None:
+        """Speeds are measured from here on."""
+        self._window, self._since_line = _Window(self._clock), _Window(self._clock)
 
     def take_up(self, steps_R: np.ndarray, step: int) -> None:
         """Notes the replicas that had failed before the `step` updates that a restored state has behind it."""
@@ -106,7 +113,7 @@ class StepRecords:
             window.add(metrics, replicas * stage.batch_size * stage.length, self._flops_of_stage[index])
         if (step + 1) % config.run.log_every == 0 or step + 1 == config.steps:
             self._write(step, metrics)
-            self._window = _Window()
+            self._window = _Window(self._clock)
 
     def _note(self, replica: Replica, step: int, here: bool) -> None:
         self.failed[replica.arm, replica.seed], self.failed_here = step, here
@@ -141,7 +148,7 @@ class StepRecords:
 
     def line(self, step: int) -> str:
         """What a log without a progress bar says at update `step`, of the updates since it said so last."""
-        window, self._since_line = self._since_line, _Window()
+        window, self._since_line = self._since_line, _Window(self._clock)
         config, speed = self.cohort.config, window.tokens / window.seconds
         means_R = window.means().get('loss', np.zeros(len(self.cohort.replicas)))
         of_arm: dict[str, list[float]] = {}

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import optax
-from flax import linen as nn
 
 from data.vocabulary import Vocabulary
 from model.parameters import draw_tree
@@ -66,7 +65,7 @@ def init_state(seed: jax.Array, config: Config) -> State:
 
 def init_params(key: jax.Array, config: Config) -> Any:
     """All parameters of the config's objective, drawn leaf by leaf from (key, path, layer)."""
-    return draw_tree(key, nn.unbox(objective_of(config).declared(config)), config.model.init_stddev)
+    return draw_tree(key, objective_of(config).declared(config), config.model.init_stddev)
 
 
 def make_train_step(

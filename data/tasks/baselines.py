@@ -1,13 +1,12 @@
 """What a task's metrics are without reading its texts, and which runs did no better."""
 
-import itertools
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from data.tasks.scores import class_scores, scores
+from data.tasks.scores import scores
 from data.tasks.task import Example, Task
 
 
@@ -28,27 +27,12 @@ def majority(task: Task, train: Sequence[Example], examples: Sequence[Example]) 
     return scores(task, [always] * len(examples), examples)
 
 
-def chance(task: Task, train: Sequence[Example], examples: Sequence[Example]) -> dict[str, float]:
-    """Scores, in percent, of guessing labels as often as they come in training; for other kinds `majority`.
-
-    They are those of the counts to be expected: every gold label with every guess, as often as the two would meet.
-    """
-    if task.kind != 'classification':
-        return majority(task, train, examples)
-    gold, guessed = (Counter(example.label for example in side) for side in (examples, train))
-    pairs = list(itertools.product(sorted(gold), sorted(guessed)))
-    weights = [gold[label] * guessed[guess] / guessed.total() for label, guess in pairs]
-    return class_scores(
-        task.metrics, [guess for _, guess in pairs], [label for label, _ in pairs], task.labels, weights
-    )
-
-
 def is_degenerate(task: Task, predictions: Sequence[Any], found: dict[str, float], trivial: dict[str, float]) -> bool:
     """Whether a run has learnt nothing: all predictions alike, or no metric above those of `trivial`.
 
     Args:
       found: the run's scores.
-      trivial: `majority` or `chance` on the same examples.
+      trivial: `majority` on the same examples.
     """
     kinds = {tag for tags in predictions for tag in tags} if task.kind == 'tagging' else set(predictions)
     return len(kinds) == 1 or all(found[metric] <= trivial[metric] for metric in task.metrics)

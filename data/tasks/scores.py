@@ -47,9 +47,8 @@ def class_scores(
     predicted: Sequence[str],
     gold: Sequence[str],
     labels: Sequence[str],
-    weights: Sequence[float] | None = None,
 ) -> dict[str, float]:
-    """The metrics of classes, in percent; `weights` says how often each example counts (None: once)."""
+    """The metrics of classes, in percent."""
     one = {'labels': [labels[1]] if len(labels) == 2 else None, 'average': 'micro', 'zero_division': 0}
     found = {
         'accuracy': (sklearn.metrics.accuracy_score, {}),
@@ -60,10 +59,7 @@ def class_scores(
     }
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')  # where both sides hold one label alone
-        return {
-            metric: 100 * float(found[metric][0](gold, predicted, sample_weight=weights, **found[metric][1]))
-            for metric in metrics
-        }
+        return {metric: 100 * float(found[metric][0](gold, predicted, **found[metric][1])) for metric in metrics}
 
 
 def _correlations(predicted: np.ndarray, gold: np.ndarray) -> dict[str, float]:

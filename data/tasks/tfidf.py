@@ -19,6 +19,7 @@ def tfidf_scores(task: Task, splits: Sequence[str]) -> dict[str, dict[str, float
         return {}
     # Imported here: it takes a second, which a run that is only being taken up again need not spend.
     from scipy.sparse import hstack
+    from sklearn.dummy import DummyClassifier
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression
 
@@ -29,8 +30,10 @@ def tfidf_scores(task: Task, splits: Sequence[str]) -> dict[str, dict[str, float
         counter.fit_transform([side(example) for example in train])
         for counter, side in zip(counters, sides, strict=True)
     ]
-    classifier = LogisticRegression(max_iter=1000)
-    classifier.fit(hstack(columns).tocsr(), [example.label for example in train])
+    labels = [example.label for example in train]
+    # Of one label alone there is no regression.
+    classifier = LogisticRegression(max_iter=1000) if len(set(labels)) > 1 else DummyClassifier()
+    classifier.fit(hstack(columns).tocsr(), labels)
     found = {}
     for split in splits:
         examples = task.examples(split)

@@ -13,9 +13,10 @@ from model import mlm
 from model.config import SIZES, ModelConfig
 from model.flops import forward_flops
 from model.kernels import splash_flops
+from model.parameters import axis_sizes
 from train.cohort import Cohort, Replica
 from train.config import Config, MaskingConfig, OptimizerConfig, Stage
-from train.mesh import make_mesh, parameter_sizes
+from train.mesh import make_mesh
 from train.program import Program
 from train.rates import target_slots
 
@@ -94,7 +95,7 @@ def measure(case: Case, devices: Sequence[jax.Device]) -> Cost:
     """Compiles the step for these chips."""
     config = case.config
     (stage,) = config.stages
-    mesh = make_mesh((1, -1, 1, 1), 1, (stage.batch_size,), parameter_sizes(mlm.declared(config.model)), devices)
+    mesh = make_mesh((1, -1, 1, 1), 1, (stage.batch_size,), axis_sizes(mlm.declared(config.model)), devices)
     step = Program(Cohort('plan', (Replica('plan', 0, config),)), vocabulary_of(config), mesh).lower_step(0).compile()
     memory, cost = step.memory_analysis(), step.cost_analysis()
     flops = cost['flops']

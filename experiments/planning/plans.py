@@ -13,8 +13,9 @@ from experiments.planning.fit import largest_batch
 from experiments.planning.subject import planned_cohorts, vocabulary_of
 from experiments.planning.topology import Slice, slice_of
 from experiments.planning.work import Check, check, slots_of
+from model.parameters import axis_sizes
 from train.cohort import Cohort, structure
-from train.mesh import make_mesh, parameter_sizes
+from train.mesh import make_mesh
 from train.objectives.table import objective_of
 from train.program import Program
 
@@ -53,7 +54,7 @@ def _log(line: str) -> None:
 def _mesh(cohort: Cohort, where: Slice) -> Mesh:
     config = cohort.config
     rows = tuple(stage.batch_size // config.optimizer.micro_batches for stage in config.stages)
-    sizes = parameter_sizes(objective_of(config).declared(config))
+    sizes = axis_sizes(objective_of(config).declared(config))
     try:
         return make_mesh(config.run.mesh, len(cohort.replicas), rows, sizes, list(where.devices))
     except ValueError as error:

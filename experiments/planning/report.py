@@ -9,6 +9,7 @@ from experiments.planning.estimate import StagePlan
 from experiments.planning.memory import Memory
 from experiments.reporting.document import Table
 from experiments.reporting.table import table
+from experiments.reporting.wording import quantity
 from train.chips import GIB
 
 
@@ -122,9 +123,9 @@ def _parts(memory: Memory) -> str:
 
 def _flops(plan: StagePlan) -> str:
     own, together = plan.useful_flops, plan.carried_out_flops
-    found = f'{_scaled(own, "FLOP")} in all, counted analytically'
+    found = f'{quantity(own, "FLOP")} in all, counted analytically'
     if together > 1.001 * own:
-        found += f'; {_scaled(together, "FLOP")} carried out (target slots of the highest rate for all arms, or remat)'
+        found += f'; {quantity(together, "FLOP")} carried out (target slots of the highest rate for all arms, or remat)'
     if plan.check:
         found += f"; XLA's count of an unrolled one-replica step is {plan.check.ratio:.2f} of the analytic one"
     return found
@@ -134,10 +135,10 @@ def _moved(plan: StagePlan) -> list[tuple[str, str]]:
     """What is read, written and sent; nothing where the step was not compiled."""
     if plan.hbm_bytes is None:
         return []
-    xla = _scaled(plan.xla_bytes, 'B')
-    lines = [('HBM traffic', f'{_scaled(plan.hbm_bytes, "B")} (XLA\'s "bytes accessed": {xla})')]
+    xla = quantity(plan.xla_bytes, 'B')
+    lines = [('HBM traffic', f'{quantity(plan.hbm_bytes, "B")} (XLA\'s "bytes accessed": {xla})')]
     for each in plan.collectives:
-        sent = f'{each.count}, {_scaled(each.bytes, "B")}, {_time(each.seconds)}'
+        sent = f'{each.count}, {quantity(each.bytes, "B")}, {_time(each.seconds)}'
         lines.append(('collectives', f'{each.kind} over {" x ".join(each.axes)}: {sent}'))
     return lines if plan.collectives else [*lines, ('collectives', 'none')]
 
@@ -148,14 +149,6 @@ def _share(value: float) -> str:
 
 def _memory(size: float) -> str:
     return f'{size / GIB:.2f} GiB' if size >= 0.01 * GIB else f'{size / 2**20:.2f} MiB'
-
-
-def _scaled(value: float, unit: str) -> str:
-    """Three digits and a prefix: 20.1 TFLOP."""
-    for prefix, scale in (('P', 1e15), ('T', 1e12), ('G', 1e9), ('M', 1e6), ('k', 1e3)):
-        if value >= scale:
-            return f'{value / scale:.3g} {prefix}{unit}'
-    return f'{value:.3g} {unit}'
 
 
 def _time(seconds: float) -> str:

@@ -7,8 +7,10 @@ import jax
 
 from data.vocabulary import Vocabulary
 from experiments.planning.compile import Compiled, compile_step
+from model.flops import encoder_flops
 from model.kernels import splash_flops
 from train.cohort import Cohort
+from train.config import Config
 from train.flops import encoders, step_flops
 from train.mesh import make_mesh
 from train.program import Program
@@ -47,8 +49,17 @@ def useful_flops(cohort: Cohort, stage: int) -> float:
 
 def carried_out_flops(cohort: Cohort, stage: int) -> float:
     """Of a step of all replicas, as they run together: with the most target slots, and with layers computed again."""
-    flops = sum(step_flops(replica.config, stage, slots_of(cohort, stage)) for replica in cohort.replicas)
-    return flops * (4 / 3 if cohort.config.model.remat else 1)
+    slots = slots_of(cohort, stage)
+    flops = sum(step_flops(replica.config, stage, slots) for replica in cohort.replicas)
+    if cohort.config.model.remat:
+        flops += sum(_layers_flops(replica.config, stage, slots) for replica in cohort.replicas)
+    return flops
+
+
+def _layers_flops(config: Config, stage: int, slots: int) -> float:
+    """Of a forward pass through the layers of all encoders of one replica."""
+    length, rows = config.stages[stage].length, config.stages[stage].batch_size * copies(config.masking)
+    return sum(encoder_flops(model, rows, length, positions) for model, positions in encoders(config, length, slots))
 
 
 def check(cohort: Cohort, stage: int, vocabulary: Vocabulary, device: jax.Device) -> Check:

@@ -6,7 +6,9 @@ from experiments.reporting.results import Measure, Results
 from experiments.statistics import Comparison, against_baseline, all_pairs
 
 # Model fields that neither shape nor scale the initial weights.
-_NOT_INITIAL = ('dropout', 'attention_dropout', 'attend', 'norm_epsilon', 'scan_layers', 'remat', 'dtype')
+_NOT_INITIAL = (
+    'dropout', 'attention_dropout', 'attention', 'window', 'attend', 'norm_epsilon', 'scan_layers', 'remat', 'dtype'
+)  # fmt: skip
 
 
 def differences(results: Results, measure: Measure) -> list[Comparison]:
@@ -37,7 +39,7 @@ def one_program(results: Results, first: str, second: str) -> bool:
     """Whether two arms were trained in one compiled program, seed by seed."""
     programs = results.programs
     seeds = {seed for arm, seed in programs if arm == first} & {seed for arm, seed in programs if arm == second}
-    return all(programs[first, seed] == programs[second, seed] for seed in seeds)
+    return bool(seeds) and all(programs[first, seed] == programs[second, seed] for seed in seeds)
 
 
 def same_start(results: Results, first: str, second: str) -> bool:

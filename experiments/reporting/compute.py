@@ -36,7 +36,7 @@ def compute_figure(results: Results) -> Picture | None:
     if not any(steps for steps, _ in curves.values()):
         return None
     x_of = {arm: [flops_after(results, arm, step) for step in steps] for arm, (steps, _) in curves.items()}
-    line = results.counted('probe_majority', None, next(r.task for r in results.rows if r.metric == METRIC))
+    line = results.counted('curve_probe_majority', None, next(r.task for r in results.rows if r.metric == METRIC))
     figure, axis = draw_lines(
         {arm: (x_of[arm], value_PxS) for arm, (_, value_PxS) in curves.items()},
         'training compute of a replica',

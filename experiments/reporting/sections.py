@@ -152,7 +152,7 @@ def curve_section(results: Results) -> Section | None:
         f'Loss at {percent(rate)} on a sample of the held-out rows, at the length of the last stage throughout (until '
         'it begins, learned positions that no earlier stage has are untrained): mean over seeds, the band from the '
         'lowest seed to the highest. Points of different arms are comparable, points and the tables above are not '
-        '(other rows).'
+        '(other rows); the unigram entropy is that of the whole held-out text.'
     )
     return Section('Learning curves', [Figure(CURVES_PNG, f'Loss at {percent(rate)} during training, by arm', caption)])
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from experiments.reporting.compute import flops_after
+from experiments.reporting.compute import compute_figure, flops_after
 from experiments.reporting.results import Results
 from tests.experiments.report_case import figure, make_config, make_records, make_report
 from train.config import Config, Stage
@@ -23,6 +23,8 @@ def records(arms, headless: tuple[str, ...], seeds=range(3)) -> list[dict]:
             for step in (200, 400, 600):
                 value = 40 + 10 * place + seed + step / 100
                 made.append(figure(arm, seed, 'curve_probe', value, task='century', step=step, stage=int(step > 500)))
+    # Of the learning curve's paragraphs; the case has 47.5 for those of the table.
+    made.append(figure('', None, 'curve_probe_majority', 41.0, task='century', step=None, stage=None))
     return made
 
 
@@ -60,6 +62,7 @@ def test_quality_is_drawn_against_flops(mixed):
     folder, table, page = mixed
     assert (folder / 'compute.png').exists() and 'Quality against compute' in page
     results = Results([folder])
+    assert 41.0 in [line.get_ydata()[0] for line in compute_figure(results).axes[0].lines if len(line.get_ydata()) == 2]
     config = results.config['configs']['ELECTRA']
     assert flops_after(results, 'ELECTRA', 0) == 0
     assert flops_after(results, 'ELECTRA', 600) == flops_after(results, 'ELECTRA', 10**6)

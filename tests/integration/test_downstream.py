@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from experiments.reporting.records import read_csv
-from tests.integration.commands import LEAN
+from tests.integration.commands import LEAN, STEPS, SWITCH
 from train.metrics import read
 
 TASKS = """
@@ -102,6 +102,22 @@ def test_the_same_command_does_what_is_missing_and_no_more(place, evaluated):
     (place.folder / 'files' / 'own.tsv').write_text('text\tmark\n' + 'a few\tyes\nother words\tno\n' * 10)
     said = place.ablate(*command, '--seeds', '3', code=2).stderr
     assert 'task own: other replicas in cut were evaluated on other data: name another --workdir' in said
+
+
+def test_a_cohort_that_has_to_be_trained_again_is_evaluated_again_on_all_its_tasks(place, evaluated):
+    """Its last checkpoint is damaged, and a task is to be added, for which its weights are needed."""
+    workdir = shutil.copytree(evaluated[0], place.folder / 'damaged')
+    (last,) = (workdir / 'checkpoints' / '0').glob(str(STEPS))
+    max(last.rglob('*'), key=lambda path: path.stat().st_size * path.is_file()).unlink()
+    (place.folder / 'again').mkdir()
+    (place.folder / 'again' / 'own.tsv').write_text('text\tmark\n' + 'a few\tyes\nother words\tno\n' * 20)
+    output = place.ablate('tasks.py', 'damaged', *LEAN, '--evaluation.data-dir', 'again').stdout
+    assert f'cohort 0: goes on from step {SWITCH} of {STEPS}' in output
+    for metric in ('accuracy', 'degenerate'):
+        assert figures(workdir, 'label', metric) == figures(evaluated[0], 'label', metric)
+    assert figures(workdir, 'own').keys() >= {*product(ARMS, [0], [0, 1])}
+    done = [(r['kind'], r.get('task')) for r in read(workdir) if r['kind'] in ('finished', 'evaluated')]
+    assert done == [('finished', None), ('evaluated', 'label'), ('evaluated', 'own')]
 
 
 def test_faults_are_found_before_anything_is_trained(refused, here, monkeypatch):

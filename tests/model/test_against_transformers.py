@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from model import mlm
+from model.bert import Pooler
 from model.config import SIZES, ModelConfig
 from model.huggingface import read_bert, write_bert
 from tests.model.parity_case import assert_close, from_reference, make_inputs, outputs
@@ -65,7 +66,7 @@ def test_real_weights_on_real_sentences(minilm):
     np.testing.assert_allclose(
         np.asarray(hidden_BxLxD)[real_BxL], expected.last_hidden_state.numpy()[real_BxL], rtol=0, atol=1e-4
     )
-    pooled_BxD = mlm.pool(params['pooler'], config, hidden_BxLxD)
+    pooled_BxD = Pooler(config).apply({'params': params['pooler']}, hidden_BxLxD)
     np.testing.assert_allclose(pooled_BxD, expected.pooler_output.numpy(), rtol=0, atol=1e-4)
 
 

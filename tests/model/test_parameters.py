@@ -11,7 +11,7 @@ import pytest
 
 from model import mlm
 from model.config import SIZES, ModelConfig
-from model.parameters import AXES, draw, logical_axes
+from model.parameters import AXES, draw, draw_tree, logical_axes
 
 CONFIG = ModelConfig(
     layers=2, width=32, heads=2, feed_forward=96, max_length=40, type_vocab_size=3, vocab_size=250, init_stddev=0.03
@@ -47,7 +47,8 @@ def test_shapes_are_what_init_makes():
         config = dataclasses.replace(CONFIG, norm=norm, positions=positions, layers=layers)
         shapes = mlm.shapes(config)
         made = jax.eval_shape(partial(mlm.init, config=config), jax.random.key(0))
-        made['pooler'] = jax.eval_shape(partial(mlm.init_pooler, config=config), jax.random.key(0))
+        square = jax.ShapeDtypeStruct((config.width, config.width), np.float32)
+        made['pooler'] = {'dense': {'kernel': square, 'bias': square.update(shape=(config.width,))}}
         assert jax.tree.map(lambda leaf: (leaf.shape, leaf.dtype), made) == jax.tree.map(
             lambda leaf: (leaf.shape, np.dtype('float32')), shapes
         )
@@ -78,7 +79,7 @@ def test_no_two_draws_are_the_same():
     """Not of other seeds, of other leaves of one shape, of other layers, nor of the pooler."""
     drawn = {}
     for seed in (0, 1):
-        pooler = by_path({'pooler': jax.jit(mlm.init_pooler, static_argnums=1)(jax.random.key(seed), CONFIG)})
+        pooler = by_path(draw_tree(jax.random.key(seed), {'pooler': mlm.shapes(CONFIG)['pooler']}, CONFIG.init_stddev))
         for name, leaf in (start(seed) | pooler).items():
             if name.endswith(('kernel', 'embedding')):
                 parts = leaf if name.startswith('layers/') else [leaf]

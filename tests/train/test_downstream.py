@@ -77,6 +77,14 @@ def test_figures_are_those_of_the_point_that_each_arm_chose_on_its_slice():
     assert {each['ft_seed'] for each in task_figures(results, 'cola', 1, 600)} == {1}
 
 
+def test_later_seeds_of_an_arm_are_reported_at_the_point_of_its_first():
+    """Otherwise a mean over seeds, and a pair of them, would mix hyperparameters."""
+    results = [result(arm, point, 70.0 + (point == 'x'), 50.0 + (point == 'y')) for arm in 'ab' for point in 'xy']
+    found = task_figures(results, 'cola', 1, 600, {'a': 'y', 'c': 'x'})
+    values = {each['arm']: each['value'] for each in found if (each['metric'], each['task']) == ('accuracy', 'cola')}
+    assert values == {'a': 51.0, 'b': 50.0}
+
+
 def test_splits_other_than_dev_are_named():
     assert [split_title('NER', split) for split in ('dev', 'test', 'dev_mismatched')] == [
         'NER', 'NER test', 'NER dev mismatched'

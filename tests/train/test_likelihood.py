@@ -102,10 +102,10 @@ def test_the_pieces_of_one_word_are_masked_and_nothing_else():
 
 def test_words_of_a_paragraph_are_capped_and_spread(monkeypatch):
     split = split_of([[list(range(6, 20))]])
-    assert len(variants(split, TOKENIZER, LENGTH, 1).inputs_NxL) == 5
+    assert len(variants(split, TOKENIZER, LENGTH, 1).inputs_BxL) == 5
     monkeypatch.setattr(likelihood, 'WORDS', 2)
     rows = variants(split, TOKENIZER, LENGTH, 1)
-    assert list(rows.positions_NxM[:, 0]) == [1, 7], 'the first and the third of five words'
+    assert list(rows.positions_BxM[:, 0]) == [1, 7], 'the first and the third of five words'
 
 
 def test_none_there():

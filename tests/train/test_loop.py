@@ -234,18 +234,20 @@ def test_a_record_says_how_many_steps_it_averages(tmp_path):
     assert found == [(4, 1, 4.0, 50.0), (6, 2, 5.5, 50.0)]
 
 
-def test_a_line_of_progress(tmp_path, monkeypatch):
+def test_a_line_of_progress(tmp_path):
     clock = [0.0]
-    monkeypatch.setattr(time, 'monotonic', lambda: clock[0])
     a, b = (dataclasses.replace(CONFIG, masking=config(rate=rate).masking) for rate in (0.15, 0.4))
     with Metrics(tmp_path) as writer:
-        records = StepRecords(cohort({'a': a, f'a{CONTROL}': a, 'b': b}), writer, lambda _: None)
+        members = cohort({'a': a, f'a{CONTROL}': a, 'b': b})
+        records = StepRecords(members, writer, lambda _: None, clock=lambda: clock[0])
+        clock[0] = 7.0  # it compiles
+        records.begin()
         three = np.ones(3, np.float32)
         for step, loss in enumerate((4.0, 2.0)):
             losses = np.array([loss, 9, np.nan], np.float32)
             records.add(step, StepMetrics({'loss': (losses, three)}, three, three, np.ones(3, bool)))
         records.flush()
-        clock[0] = 2.0
+        clock[0] = 9.0
         line = records.line(2)
     # 3 replicas have read 2 x 4 x 12 tokens in 2 s, and have 2 x 4 x 12 + 3 x 2 x 24 to go: 5 s.
     assert line == (

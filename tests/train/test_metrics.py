@@ -146,13 +146,17 @@ def test_truncation_drops_what_came_after_the_restored_step_of_those_replicas_al
         figure('a', 0, None, 'flops'),
         {'kind': 'failed', 'arm': 'a', 'seed': 0, 'step': 120},
         example,
+        {'kind': 'finished', 'cohort': '3'},
+        {'kind': 'finetuned', 'cohort': '3', 'arm': 'random initialisation', 'seed': 0, 'task': 'own', 'ft_seed': 0},
+        {'kind': 'evaluated', 'cohort': '3', 'task': 'own'},
     ]
+    kept.append({'kind': 'finished', 'cohort': '2'})
     with Metrics(tmp_path) as metrics:
         metrics.write(*kept[:4], *dropped, *kept[4:])
     with open(tmp_path / 'metrics.jsonl', 'a') as file:
         file.write('{"torn')
     with Metrics(tmp_path) as metrics:
-        metrics.truncate_after({('a', 0): 100, ('c', 0): 0})
+        metrics.truncate_after({('a', 0): 100, ('c', 0): 0}, '3')
         metrics.write(train('a', 0, 102))
     assert read(tmp_path) == [*kept, train('a', 0, 102)]
     assert [path.name for path in tmp_path.iterdir()] == ['metrics.jsonl']
@@ -166,13 +170,13 @@ def test_truncation_killed_at_its_end_leaves_the_old_or_the_new_file(tmp_path):
 import os, sys
 from train.metrics import Metrics
 os.replace = lambda *paths: os._exit(9)
-Metrics(sys.argv[1]).truncate_after({('a', 0): 1})
+Metrics(sys.argv[1]).truncate_after({('a', 0): 1}, '0')
 """
     process = subprocess.run([sys.executable, '-c', code, tmp_path], cwd=ROOT, check=False)
     assert process.returncode == 9
     assert (tmp_path / 'metrics.jsonl').read_bytes() == before
     with Metrics(tmp_path) as metrics:
-        metrics.truncate_after({('a', 0): 1})
+        metrics.truncate_after({('a', 0): 1}, '0')
     assert [record['step'] for record in read(tmp_path)] == [1]
 
 
@@ -250,7 +254,7 @@ def test_tensorboard_shows_each_replica_and_a_restart_hides_what_was_dropped(tmp
     found, _ = scalars(tmp_path / 'tensorboard' / 'mask_15_lr=1e-3-0')
     assert found == [('train/stage', 0, 50), ('train/loss', 1.5, 50), ('train/alive', 1, 50)]
     with Metrics(tmp_path, tensorboard=True) as metrics:
-        metrics.truncate_after({('b', 1): 60})
+        metrics.truncate_after({('b', 1): 60}, '0')
         metrics.write(train('b', 1, 70))
     assert scalars(tmp_path / 'tensorboard' / 'b-1')[1] == [61]
 

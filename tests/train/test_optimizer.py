@@ -240,7 +240,7 @@ def test_every_leaf_of_the_model_is_listed(fields, own):
 
 
 def test_every_leaf_of_the_pooler_is_listed():
-    pooler = mlm.init_pooler(jax.random.key(0), ModelConfig(**MODEL))
+    pooler = mlm.shapes(ModelConfig(**MODEL))['pooler']
     assert sorted(names(decayed(pooler)).values()) == [False, True]
     assert all(flag == name.endswith('kernel') for name, flag in names(decayed(pooler)).items())
 

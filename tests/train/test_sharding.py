@@ -17,9 +17,10 @@ from model import mlm
 from model.config import ModelConfig
 from model.layout import laid_out, named, per_device, used
 from model.parameters import AXES as PARAMETER_AXES
+from model.parameters import axis_sizes
 from tests.train import parameter_specs
 from train.config import OptimizerConfig
-from train.mesh import AXES, local_rows, make_mesh, parameter_sizes, side_by_side
+from train.mesh import AXES, local_rows, make_mesh, side_by_side
 from train.sharding import RULES, MeshLayout, optimizer_shardings, parameter_axes, parameter_shardings, spec
 
 MESH = AbstractMesh((2, 2, 2, 2), AXES)
@@ -167,7 +168,7 @@ def test_sizes_of_axes_are_the_models():
     expected = dict(
         vocab=128, embed=48, head_embed=48, heads=4, head=12, feed_forward=96, layers=3, position=20, type=2
     )
-    assert parameter_sizes(mlm.declared(config)) == expected
+    assert axis_sizes(mlm.declared(config)) == expected
 
 
 def test_groups_of_devices_for_replicas_to_be_planned():

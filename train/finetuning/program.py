@@ -12,6 +12,7 @@ from jax.sharding import Mesh, NamedSharding
 from data.tasks.buckets import TaskBatch, evaluation_batches, scatter
 from data.tasks.features import Features
 from model import mlm
+from model.parameters import axis_sizes
 from train.finetuning.config import FinetuneConfig
 from train.finetuning.encoders import Encoders
 from train.finetuning.grids import structure
@@ -19,7 +20,7 @@ from train.finetuning.network import Network
 from train.finetuning.optimizer import transformation
 from train.finetuning.settings import Settings, settings_at
 from train.finetuning.step import Batch, State, make_train_step
-from train.mesh import make_mesh, parameter_sizes
+from train.mesh import make_mesh
 from train.replicas import fetched, over_replicas
 from train.sharding import placed, put
 
@@ -56,7 +57,7 @@ class Program:
         if len({structure(replica.config) for replica in replicas}) != 1:
             raise ValueError('replicas of one program may differ in traced numbers alone')
         config = replicas[0].config
-        sizes = parameter_sizes(mlm.declared(network.model))
+        sizes = axis_sizes(mlm.declared(network.model))
         return cls(network, encoders, replicas, make_mesh(config.run.mesh, len(replicas), (config.batch_size,), sizes))
 
     @property

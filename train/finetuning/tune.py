@@ -129,9 +129,9 @@ def best_points(results: Iterable[Result]) -> dict[str, str]:
     return {arm: max(points, key=lambda point: np.mean(points[point])) for arm, points in scores.items()}  # noqa: B023
 
 
-def chosen(results: Sequence[Result]) -> list[Result]:
-    """The results at each arm's best point."""
-    best = best_points(results)
+def chosen(results: Sequence[Result], held: Mapping[str, str] | None = None) -> list[Result]:
+    """The results at each arm's best point, or at that of `held` (arm -> point) where it has one."""
+    best = {**best_points(results), **(held or {})}
     return [result for result in results if result.point == best[result.arm]]
 
 

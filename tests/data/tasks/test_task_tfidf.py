@@ -45,6 +45,11 @@ def test_the_sentences_of_a_pair_are_told_apart():
     assert tfidf_scores(task(sides, sides), ['dev'])['dev']['accuracy'] == 100.0
 
 
+def test_of_one_label_in_train_that_label_is_always_guessed():
+    train, dev = [('a b', None, 'no'), ('c d', None, 'no')], [('a', None, 'no'), ('c', None, 'yes')]
+    assert tfidf_scores(task(train, dev), ['dev'])['dev']['accuracy'] == 50.0
+
+
 def test_labels_are_mapped_by_name():
     words = examples(80, 0, True)
     straight = tfidf_scores(task(words, words), ['dev'])
