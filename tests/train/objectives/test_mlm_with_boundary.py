@@ -28,6 +28,7 @@ from train.program import Program
 from train.units import UNIT_NUMBERS
 
 LENGTH = 48
+TWO_ROWS = dict(length=LENGTH, rows=slice(0, 2))
 
 
 def config(rate: float, name: str = 'mlm_sbo', **model) -> Config:
@@ -88,7 +89,7 @@ def plain_loss(weights, run: Config, rows) -> tuple[jax.Array, int]:
 )
 def test_the_term_and_its_gradients_by_a_loop_over_spans(rate, model):
     run = config(rate, **model)
-    weights, rows = params(run, scale=2.0), inputs(run, length=LENGTH, rows=slice(0, 2))
+    weights, rows = params(run, scale=2.0), inputs(run, **TWO_ROWS)
     (want, right), to_params = jax.value_and_grad(plain_loss, has_aux=True)(weights, run, rows)
     sums, metrics = loss(weights, run, rows)
     targets = int(rows.masked.chosen_BxL.sum())
@@ -103,8 +104,8 @@ def test_the_term_and_its_gradients_by_a_loop_over_spans(rate, model):
 
 
 def test_every_parameter_learns_from_what_it_serves():
-    run = config(0.4)
-    weights, rows = params(run), inputs(run, length=LENGTH)
+    run = config(0.4, embedding_width=8)
+    weights, rows = params(run), inputs(run, **TWO_ROWS)
     paths = learnt(weights)
     heads = {name: {path for path in paths if path.startswith(f'{name}/')} for name in ('head', 'boundary')}
     assert len(heads['boundary']) == 10
@@ -116,11 +117,11 @@ def test_every_parameter_learns_from_what_it_serves():
     assert far[:longest].any(axis=1).all() and not far[longest:].any(), 'a row of the table a place in a span'
 
 
-@pytest.mark.parametrize('rate', [0.15, 0.4])
-def test_masks_and_the_mlm_term_are_those_of_mlm_alone(rate):
-    run, plain = config(rate), config(rate, 'mlm')
-    weights, rows = params(run), inputs(run, length=LENGTH)
-    jax.tree.map(np.testing.assert_array_equal, rows, inputs(plain, length=LENGTH))
+@pytest.mark.parametrize(('rate', 'model'), [(0.15, {}), (0.4, {'embedding_width': 8})])
+def test_masks_and_the_mlm_term_are_those_of_mlm_alone(rate, model):
+    run, plain = config(rate, **model), config(rate, 'mlm', **model)
+    weights, rows = params(run), inputs(run, **TWO_ROWS)
+    jax.tree.map(np.testing.assert_array_equal, rows, inputs(plain, **TWO_ROWS))
     encoder = objective_of(run).encoder(weights)
     assert set(encoder) == set(mlm.shapes(run.model)) - {'pooler'}
     jax.tree.map(np.testing.assert_array_equal, encoder, params(plain))
