@@ -20,11 +20,13 @@ class Table(nn.Module):
     rows: int
     width: int
     axis: str
+    across: str = 'embed'
+    """Logical name of the width."""
 
     @nn.compact
     def __call__(self) -> jax.Array:
-        table = declare(self, 'embedding', (self.rows, self.width), (self.axis, 'embed'))
-        return used(table, self.axis, 'embed')
+        table = declare(self, 'embedding', (self.rows, self.width), (self.axis, self.across))
+        return used(table, self.axis, self.across)
 
 
 class Embeddings(nn.Module):

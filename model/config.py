@@ -136,6 +136,10 @@ def generator_model(model: ModelConfig, generator: GeneratorConfig) -> ModelConf
         raise ValueError(f'objective.generator.width {width:g} of this model: {error}') from None
 
 
+LONGEST_OFFSET = 32
+OFFSET_WIDTH = 200
+"""Of the span-boundary head's table of places in a span: its rows, and their width (Joshi et al. 2020, Section 3.2)."""
+
 # layers, width, heads, feed_forward. Tiny to medium: google-research/bert README; base, large: Devlin et al. Section 3.
 SIZES = {
     'tiny': dict(layers=2, width=128, heads=2, feed_forward=512),

@@ -1,6 +1,6 @@
 """Floating-point operations, counted analytically."""
 
-from model.config import ModelConfig
+from model.config import OFFSET_WIDTH, ModelConfig
 
 
 def forward_flops(config: ModelConfig, batch_size: int, length: int, targets: int) -> float:
@@ -14,6 +14,12 @@ def forward_flops(config: ModelConfig, batch_size: int, length: int, targets: in
 def head_flops(config: ModelConfig, batch_size: int, targets: int) -> float:
     """Of the MLM head at M positions of each of B rows: its dense layer and the tied output."""
     return float(batch_size) * targets * 2 * config.table_width * (config.width + config.padded_vocab_size)
+
+
+def boundary_flops(config: ModelConfig, batch_size: int, targets: int) -> float:
+    """Of the span-boundary head at M targets of each of B rows (`model/boundary.py`)."""
+    first = 2 * (2 * config.width + OFFSET_WIDTH) * config.width
+    return float(batch_size) * targets * first + head_flops(config, batch_size, targets)
 
 
 def encoder_flops(config: ModelConfig, batch_size: int, length: int, targets: int) -> float:

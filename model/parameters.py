@@ -13,7 +13,9 @@ import jax.numpy as jnp
 from flax import linen as nn
 
 # Names of the axes of parameters, for a table that lays them out on a mesh.
-AXES = ('layers', 'vocab', 'position', 'type', 'embed', 'head_embed', 'heads', 'head', 'feed_forward', 'label')
+AXES = (
+    'layers', 'vocab', 'position', 'type', 'embed', 'head_embed', 'boundary', 'heads', 'head', 'feed_forward', 'label',
+)  # fmt: skip
 
 
 def declare(module: nn.Module, name: str, shape: tuple[int, ...], axes: tuple[str, ...]) -> jax.Array:

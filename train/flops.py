@@ -6,7 +6,7 @@ Nothing here needs JAX: configs match arms by their FLOPs before it starts.
 from collections.abc import Callable
 
 from model.config import ModelConfig, generator_model
-from model.flops import encoder_flops, forward_flops, head_flops
+from model.flops import boundary_flops, encoder_flops, forward_flops, head_flops
 from train.config import Config
 from train.rates import copies, target_slots
 
@@ -30,7 +30,7 @@ def run_flops(config: Config) -> float:
 
 def encoders(config: Config, length: int, slots: int) -> list[tuple[ModelConfig, int]]:
     """Every encoder that an update runs, and the positions of a row at which its last layer computes states."""
-    found = [(config.model, length if config.objective.scores_all else slots + config.objective.judges_pairs)]
+    found = [(config.model, config.objective.states(length, slots))]
     if config.objective.has_generator:
         found.append((generator_model(config.model, config.objective.generator), slots))
     return found
@@ -44,6 +44,12 @@ def mlm_with_pairs(config: Config, batch_size: int, length: int, slots: int) -> 
     width = config.model.width
     of_tokens = head_flops(config.model, batch_size, slots)
     return encoder_flops(config.model, batch_size, length, slots + 1) + of_tokens + batch_size * 2 * width * (width + 2)
+
+
+def mlm_with_boundary(config: Config, batch_size: int, length: int, slots: int) -> float:
+    encoder = encoder_flops(config.model, batch_size, length, config.objective.states(length, slots))
+    heads = head_flops(config.model, batch_size, slots) + boundary_flops(config.model, batch_size, slots)
+    return encoder + heads
 
 
 def generator(config: Config, batch_size: int, length: int, slots: int) -> float:
@@ -76,5 +82,6 @@ FORWARD: dict[str, Callable[[Config, int, int, int], float]] = {
     'all_tokens_mlm': all_tokens_mlm,
     'mlm_nsp': mlm_with_pairs,
     'mlm_sop': mlm_with_pairs,
+    'mlm_sbo': mlm_with_boundary,
 }
 """Objective -> operations of one forward pass over B rows of L tokens with M target slots each."""

@@ -61,7 +61,8 @@ def variants(split: Split, tokenizer: Tokenizer, length: int, wanted: int) -> Ma
         inputs_NxL[row, word] = vocabulary.mask
         positions_NxM[row, : len(word)] = word
         weights_NxM[row, : len(word)] = 1
-    return Masked(inputs_NxL, positions_NxM, np.take_along_axis(labels_NxL, positions_NxM, axis=1), weights_NxM)
+    labels_NxM = np.take_along_axis(labels_NxL, positions_NxM, axis=1)
+    return Masked(inputs_NxL, positions_NxM, labels_NxM, weights_NxM, inputs_NxL != labels_NxL)
 
 
 def likelihood_figures(

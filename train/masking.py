@@ -33,6 +33,8 @@ class Masked(NamedTuple):
     """int32, the original token at each position."""
     weights_BxM: jax.Array
     """float32, 1 for a target and 0 for an unused slot."""
+    chosen_BxL: jax.Array
+    """bool, the tokens that are corrupted: targets, and those that are not scored."""
 
 
 def document_ids(tokens_BxL: jax.Array, vocabulary: Vocabulary) -> jax.Array:
@@ -134,7 +136,8 @@ def mask_rows(
             rule_BxL = jnp.where(settings.unit == UNIT_NUMBERS['span'], _of_first(rule_BxL, firsts_BxL), rule_BxL)
         replaced_BxL = _replaced(tokens_BxL, rule_BxL, random_BxL, settings, vocabulary)
         inputs_BxL = jnp.where(chosen_BxL, replaced_BxL, tokens_BxL)
-        parts.append((inputs_BxL, *_targets(sorted_BxS, tokens_BxL, start_B, corrupted_B, scored_B, slots)))
+        targets = _targets(sorted_BxS, tokens_BxL, start_B, corrupted_B, scored_B, slots)
+        parts.append((inputs_BxL, *targets, chosen_BxL))
     stacked = [jnp.stack(part, axis=1) for part in zip(*parts, strict=True)]
     return Masked(*(array.reshape(-1, array.shape[-1]) for array in stacked))
 

@@ -28,6 +28,7 @@ RULES: dict[str, tuple[str, ...]] = {
     'type': (),
     'embed': ('fsdp',),
     'head_embed': (),
+    'boundary': (),
     'heads': ('tensor',),
     'head': (),
     'feed_forward': ('tensor',),

@@ -40,6 +40,7 @@ VARIES = {
     'input_format': {'objective.name', 'objective.rows', 'stages.0.batch_size'},
     'sentence_order': {'objective.name'},
     'sharing': {'model.embedding_width', 'model.layers_share'},
+    'span_boundary': {'objective.name', 'objective.rows'},
 }
 """What the arms of each config may differ in."""
 EVERY = [(name, scale) for name in VARIES for scale in scales.SCALES]
@@ -104,6 +105,7 @@ def test_scales_are_shared(name):
             'input_format': {'stages'},
             'sentence_order': {'stages'},
             'sharing': {'stages', 'model.layers'},  # smoke has one layer
+            'span_boundary': {'stages'},
         }.get(name, set())
 
 

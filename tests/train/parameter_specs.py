@@ -19,8 +19,9 @@ FILE = Path(__file__).with_suffix('.txt')
 ADAMW = OptimizerConfig()
 FORMS = {'learned, post-LN': {}, 'rotary, pre-LN': {'positions': 'rotary', 'norm': 'pre'}}
 MLM = ObjectiveConfig()
+BOUNDARY = ObjectiveConfig('mlm_sbo')
 ELECTRA = ObjectiveConfig('electra', generator=GeneratorConfig(width=1 / 3, share='disentangled'))
-"""With every parameter that an objective adds but the copying gate's."""
+"""With every parameter that an objective adds but the copying gate's and the span-boundary head's."""
 
 
 def state(size: str, optimizer: OptimizerConfig = ADAMW, objective: ObjectiveConfig = MLM, **fields):
@@ -51,6 +52,8 @@ def text() -> str:
             parts += [f'# {size}, {form}', *lines(size, **fields), '']
     parts += ['# base, ELECTRA', *lines('base', objective=ELECTRA), '']
     parts += ['# ALBERT-base', *lines('albert_base'), '']
+    head = [line for line in lines('base', objective=BOUNDARY) if line.startswith('boundary.')]
+    parts += ['# base, the span-boundary head', *head, '']
     return '\n'.join(parts)
 
 

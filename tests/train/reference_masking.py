@@ -100,8 +100,8 @@ def mask_rows(tokens_BxL, row_ids_B, epochs_B, settings: Settings, vocabulary: V
         scored = rounded(Fraction(int(settings.prediction), 100_000), len(maskable))
         for copy in range(copies):
             first = min(copy * corrupted, len(maskable) - corrupted)
-            inputs = list(tokens)
-            for i in ranked[first : first + corrupted]:
+            inputs, chosen = list(tokens), ranked[first : first + corrupted]
+            for i in chosen:
                 uniform = random[RULE, copy][row][i] // 2**8 / 2**24
                 if uniform < settings.mask_share:
                     inputs[i] = vocabulary.mask
@@ -110,5 +110,6 @@ def mask_rows(tokens_BxL, row_ids_B, epochs_B, settings: Settings, vocabulary: V
             targets = ranked[copy * corrupted : min((copy + 1) * corrupted, scored)]
             positions = targets + [0] * (slots - len(targets))
             weights = [1.0] * len(targets) + [0.0] * (slots - len(targets))
-            found.append((inputs, positions, [tokens[i] for i in positions], weights))
+            labels = [tokens[i] for i in positions]
+            found.append((inputs, positions, labels, weights, [i in chosen for i in range(length)]))
     return Masked(*(np.array(part) for part in zip(*found, strict=True)))

@@ -22,6 +22,7 @@ from train.config import RunConfig, Stage
 from train.evaluate import make_score
 from train.fixed_masks import fixed_settings
 from train.masking import document_ids, mask_rows
+from train.objectives.config import ObjectiveConfig
 from train.program import Program
 from train.rates import target_slots
 from train.replicas import ReplicaProgram, over_replicas
@@ -36,11 +37,12 @@ MICRO_BATCHES = (1, 2, 4)
 ROWS, LENGTH = 32, 24
 
 
-def case(mesh, micro_batches=1, name='adamw') -> Program:
+def case(mesh, micro_batches=1, name='adamw', objective='mlm') -> Program:
     """Two replicas that mask at other rates, in float32 and without dropout."""
     arms = {
         arm: dataclasses.replace(
             config(rate, micro_batches, name=name),
+            objective=ObjectiveConfig(objective),
             stages=(Stage(length=LENGTH, batch_size=ROWS, steps=10),),
             run=RunConfig(mesh=mesh),
         )
@@ -85,9 +87,9 @@ def named(tree, prefix: str) -> dict[str, np.ndarray]:
     return {prefix + jax.tree_util.keystr(path, simple=True, separator='.'): np.asarray(leaf) for path, leaf in found}
 
 
-def outcome(mesh, micro_batches: int, start) -> tuple[dict[str, np.ndarray], list[dict]]:
+def outcome(mesh, micro_batches: int, start, objective: str = 'mlm') -> tuple[dict[str, np.ndarray], list[dict]]:
     """(loss, targets and gradients of the replicas, collectives of the step)."""
-    program = case(mesh, micro_batches)
+    program = case(mesh, micro_batches, objective=objective)
     step, state, metrics = updated(program, start)
     # The first moment is the gradient times 1 - beta1.
     return named(state.opt_state[0].mu, 'gradient.') | named(metrics, 'metric.'), sent(step, program.mesh)
@@ -151,6 +153,12 @@ def main(folder: str) -> None:
         found[f'{name}-lamb'] = sent(step, lamb.mesh)
         change = jax.tree.map(lambda new, old: np.asarray(new) - old, state.params, start.params)
         np.savez(f'{folder}/lamb-{name}.npz', **named(change, ''))
+    start_with_head = jax.device_get(case(ONE, objective='mlm_sbo').init())
+    for mesh, micro_batches in ((ONE, 1), (MIXED, 2)):
+        name = '-'.join(map(str, mesh))
+        arrays, messages = outcome(mesh, micro_batches, start_with_head, 'mlm_sbo')
+        np.savez(f'{folder}/boundary-{name}.npz', **arrays)
+        found[f'{name}-boundary'] = messages
     restore_elsewhere(start, Path(folder) / 'checkpoints')
     Path(folder, 'collectives.json').write_text(json.dumps(found))
 

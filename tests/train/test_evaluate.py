@@ -59,7 +59,7 @@ def masked_at(rate):
 
 def plain_scores(params, rate, rows):
     """Each target's loss, and whether the guess is right, by a loop over rows and positions."""
-    tokens_NxL, (inputs_NxL, positions_NxM, _, weights_NxM) = masked_at(rate)
+    tokens_NxL, (inputs_NxL, positions_NxM, _, weights_NxM, _) = masked_at(rate)
     losses, right = [], []
     for row in rows:
         log_probs_LxV = log_probs(params, inputs_NxL[row])

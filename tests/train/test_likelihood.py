@@ -89,8 +89,9 @@ def test_a_uniform_model_loses_log_v_for_each_piece_of_a_word():
 def test_the_pieces_of_one_word_are_masked_and_nothing_else():
     split = random_split(4, 8)
     rows = variants(split, TOKENIZER, LENGTH, 99)
-    for inputs, positions, labels, weights in zip(*rows, strict=True):
+    for inputs, positions, labels, weights, chosen in zip(*rows, strict=True):
         masked = np.flatnonzero(inputs == VOCABULARY.mask)
+        assert list(np.flatnonzero(chosen)) == list(masked)
         assert list(positions[weights > 0]) == list(masked) == list(range(masked[0], masked[-1] + 1))
         word = labels[weights > 0]
         assert (word >= 5).all()

@@ -8,7 +8,7 @@ import pytest
 from model.config import SIZES, GeneratorConfig, ModelConfig
 from tests.train.objectives import objective_case
 from tests.train.step_case import VOCABULARY
-from train.config import Config, Stage
+from train.config import Config, MaskingConfig, Stage
 from train.flops import encoders, run_flops, step_flops
 from train.objectives.config import ObjectiveConfig
 from train.objectives.table import objective_of
@@ -21,11 +21,12 @@ MODEL = ModelConfig(
 STAGES = (Stage(length=64, batch_size=8, steps=3), Stage(length=128, batch_size=2, steps=5))
 
 
-def config(name: str, **fields) -> Config:
+def config(name: str, rate: float = 0.15, **fields) -> Config:
     generator = GeneratorConfig(width=0.5, layers=0.5)
     return Config(
         model=dataclasses.replace(MODEL, max_length=128),
         stages=STAGES,
+        masking=MaskingConfig(corruption_rate=rate),
         objective=ObjectiveConfig(name=name, generator=generator, **fields),
     )
 
@@ -38,6 +39,8 @@ def config(name: str, **fields) -> Config:
         ('replace_mlm', {}),
         ('all_tokens_mlm', {}),
         ('mlm_nsp', {'rows': 'segment_pairs'}),
+        ('mlm_sbo', {}),
+        ('mlm_sbo', {'rate': 0.4}),
     ],
 )
 def test_count_agrees_with_xla(name, fields):

@@ -12,11 +12,11 @@ from model.config import GeneratorConfig
 class ObjectiveConfig:
     """What the model is trained to do."""
 
-    name: Literal['mlm', 'electra', 'replace_mlm', 'all_tokens_mlm', 'mlm_nsp', 'mlm_sop'] = 'mlm'
+    name: Literal['mlm', 'electra', 'replace_mlm', 'all_tokens_mlm', 'mlm_nsp', 'mlm_sop', 'mlm_sbo'] = 'mlm'
     """Masked language modelling; which tokens a generator replaced (ELECTRA); MLM whose chosen tokens a generator
     replaced; the same of all tokens, with a gate for copying (Clark et al. 2020, Section 3.4). MLM with next-sentence
     prediction (Devlin et al. 2019, Section 3.1) or with sentence order (Lan et al. 2020, Section 3.1), which need rows
-    of pairs."""
+    of pairs. MLM with the span-boundary objective (Joshi et al. 2020, Section 3.2)."""
     rows: Format = 'full_sentences'
     """What a row is (Liu et al. 2019, Section 4.2): text as it comes, over the ends of documents; whole sentences of
     one document; two segments of whole sentences, [SEP] between them; two sentences."""
@@ -59,6 +59,14 @@ class ObjectiveConfig:
     def scores_all(self) -> bool:
         """Whether every token is a target, not the chosen alone."""
         return self.name == 'all_tokens_mlm' or (self.name == 'electra' and self.detect == 'all')
+
+    def states(self, length: int, slots: int) -> int:
+        """Positions of a row of L tokens with M target slots at which the encoder's last layer computes states."""
+        if self.scores_all:
+            return length
+        if self.name == 'mlm_sbo':  # a target's, and those of its span's two boundaries
+            return min(length, 3 * slots)
+        return slots + self.judges_pairs
 
     @property
     def _is_of_generator(self) -> bool:
