@@ -1,6 +1,7 @@
 """A SentencePiece tokenizer as tokenizer.json: the same ids, whatever the text."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -20,7 +21,8 @@ ODD = st.lists(
         st.text(st.characters(exclude_categories=('Cs',)), max_size=10),
     ),
     max_size=8,
-).map(''.join)  # fmt: skip
+).map(''.join).filter(lambda text: not re.search(r'\[(PAD|UNK|CLS|SEP|MASK)\]', text))  # fmt: skip
+"""Without the names of specials, which that library never reads as letters."""
 
 
 def ids_of(model_type: str, texts) -> list[list[int]]:
