@@ -32,7 +32,7 @@ def load_replica(
     seeds = [r.seed for cohort in opened.cohorts for r in cohort.replicas if r.arm == arm]
     if not seeds:
         arms = sorted({r.arm for cohort in opened.cohorts for r in cohort.replicas})
-        raise UserError(f'--arm {arm!r} is not in {workdir}: it has {", ".join(arms)}')
+        raise UserError(f'--arm {arm!r} is not in {workdir}: it has {", ".join(map(repr, arms))}')
     seed = min(seeds) if seed is None else seed
     if seed not in seeds:
         raise UserError(f'--seed {seed}: arm {arm!r} of {workdir} has seeds {", ".join(map(str, sorted(seeds)))}')

@@ -25,7 +25,7 @@ def only(ablation: Ablation, flags: PretrainFlags) -> Ablation:
     """The ablation with the one arm that is wanted."""
     name = flags.arm or ablation.baseline
     if name not in (arms := [arm.name for arm in ablation.arms]):
-        raise cli.UserError(f'--arm {name} is not in this config: its arms are {", ".join(arms)}')
+        raise cli.UserError(f'--arm {name!r} is not in this config: its arms are {", ".join(map(repr, arms))}')
     return dataclasses.replace(ablation, arms=(ablation.arm(name),), baseline=name)
 
 

@@ -137,7 +137,7 @@ class NoMetrics(Metrics):
     def write(self, *records: Mapping[str, Any]) -> None:
         """Does nothing."""
 
-    def truncate_after(self, steps: Mapping[tuple[str, int], int]) -> None:
+    def truncate_after(self, steps: Mapping[tuple[str, int], int], cohort: str) -> None:
         """Does nothing."""
 
     def flush(self) -> None:

@@ -27,7 +27,7 @@ def load_corpus_task(name: str, corpus: DataConfig) -> Task:
     known = sorted({key for labels, _ in documents for key in labels})
     if label not in known:
         has = f'it has {", ".join(known)}' if known else 'it has none'
-        raise UserError(f'--task {name}: the corpus {corpus.corpus} has no label {label}; {has}')
+        raise UserError(f'--task {name}: the corpus {corpus.corpus} has no label {label}; {has}: leave the task out')
     learn = set(split_documents([labels.get(label, '') for labels, _ in documents])[0].tolist())
     splits: dict[str, list[TextExample]] = {'train': [], 'dev': []}
     seen: set[str] = set()

@@ -50,7 +50,10 @@ class FetchFlags(Target):
     def __post_init__(self):
         super().__post_init__()
         if self.bucket and not re.fullmatch(r'gs://[a-z0-9][-a-z0-9_.]+(/[\w.-]+)*', self.bucket, re.ASCII):
-            raise ValueError(f'--bucket {self.bucket!r}: use gs://BUCKET or gs://BUCKET/FOLDER')
+            raise ValueError(
+                f'--bucket {self.bucket!r}: use a name such as gs://my-bucket or gs://my-bucket/folder '
+                '(of a bucket: lower case, digits, - _ .)'
+            )
 
 
 @dataclass(frozen=True)

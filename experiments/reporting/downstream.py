@@ -42,6 +42,7 @@ def downstream_section(results: Results) -> Section | None:
         *(_in_words(record) for record in results.tasks.values()),
         f'Without pretraining: {"; ".join(f"{name} ({_ABOUT[name]})" for name in _references(results))}.',
         *(_table(results, task, measures) for task, measures in by_task.items()),
+        *_nothing_gained(results, by_task),
         *_differences(results),
         *_flags(results, by_task),
         *([absent] if absent else []),
@@ -99,6 +100,22 @@ def _table(results: Results, task: str, measures: list[Measure]) -> Table:
         'over the fine-tunings of one of them'
     )
     return Table(caption, columns, rows, len(references), brief=True)
+
+
+def _nothing_gained(results: Results, tasks: dict[str, list[Measure]]) -> list[str]:
+    """Which tasks cannot tell the arms apart, since no arm does better than without pretraining."""
+    lines = []
+    for task, (main, *_) in tasks.items():
+        without, *means = (
+            summary(list(map(np.mean, results.fine_tunings(main, arm)))).mean for arm in (RANDOM, *results.arms)
+        )
+        reached = [mean for mean in means if mean is not None]
+        if without is not None and reached and max(reached) <= without:
+            lines.append(
+                f'{task}: no arm is above the same encoder without pretraining, so this task says nothing for or '
+                'against any of them.'
+            )
+    return lines
 
 
 def _row(results: Results, measures: list[Measure], arm: str, name: str) -> list[str]:

@@ -27,10 +27,10 @@ def loss_section(results: Results) -> Section:
             'against a loss at another, and no column alone says which arm is the better model.',
             _table(caption, results, 'loss', 'own_loss'),
             'The lines above the arms are what counting words alone reaches: the entropy of the whole held-out text '
-            '(no fixed guess can do better on it), and frequencies of the training text given nothing, the left '
-            'neighbour, or both neighbours, on the very targets of the arms. The last column is each arm at its own '
-            'final masking rate and rule. Own-rate losses are not comparable between arms: a higher rate leaves less '
-            'to read.',
+            '(no fixed guess can do better on the whole of it), and frequencies of the training text given nothing, '
+            'the left neighbour, or both neighbours, on the very targets of the arms, which may be easier. The last '
+            'column is each arm at its own final masking rate and rule. Own-rate losses are not comparable between '
+            'arms: a higher rate leaves less to read.',
             *without_head(results),
             *_early(results),
             *_below_unigram(results),
@@ -102,7 +102,7 @@ def _below_unigram(results: Results) -> list[str | Table]:
         rows.append([name, *(DASH if m is None else fixed(u - m, 3) for m, u in zip(means, lines, strict=True))])
     caption = 'Nats below the unigram entropy of the held-out text'
     return [
-        'An arm that is not clearly below the unigram entropy has learned word frequencies and no more.',
+        'An arm that is not clearly below the unigram entropy has learned word frequencies at most.',
         Table(caption, ['arm', *(f'at {percent(rate)}' for rate in rates)], rows, brief=True),
     ]
 

@@ -184,9 +184,9 @@ def grid_section(results: Results) -> Section | None:
 
 
 def setup_section(results: Results) -> Section:
-    """What was trained: the baseline's model, text, optimizer and stages."""
+    """What was trained, and how: the baseline's text, model, objective, masks, optimizer and stages."""
     config = results.config['configs'][results.arms[results.baseline]]
-    parts = {part: config[part] for part in ('data', 'model', 'optimizer')}
+    parts = {part: config[part] for part in ('data', 'model', 'objective', 'masking', 'optimizer') if part in config}
     parts |= {f'stage {number}': stage for number, stage in enumerate(config['stages'], 1)}
     return Section(
         'Setup',

@@ -70,6 +70,16 @@ def report(tmp_path_factory):
     return folder, values, *make_report(folder, make_config(ARMS, SEEDS), records)
 
 
+def test_a_task_on_which_pretraining_gains_nothing_is_said_to_tell_nothing(report, tmp_path):
+    said = 'century: no arm is above the same encoder without pretraining'
+    assert said not in report[2]
+    records = make_records(list(ARMS), SEEDS) + simulated()[0]
+    for record in records:
+        if record.get('arm') == 'random initialisation' and record['metric'] == 'accuracy':
+            record['value'] += 30
+    assert said in make_report(tmp_path, make_config(ARMS, SEEDS), records)[0]
+
+
 def test_arms_stand_beside_what_needs_no_pretraining(report):
     _, values, table, _ = report
     header, *rows = cells(table, CAPTION)

@@ -96,7 +96,7 @@ def test_grid(refused, grid, said):
 @pytest.mark.parametrize(
     ('words', 'said'),
     [
-        (['--arm', '50%'], '--arm 50% is not in this config: its arms are 15%, 40%'),
+        (['--arm', '50%'], "--arm '50%' is not in this config: its arms are '15%', '40%'"),
         (['--seed', '-1'], '--seed -1: use a number from 0 to 999999'),
         (['--seed', '1000000'], '--seed 1000000: use a number from 0 to 999999'),
         (['--seeds', '2'], '--seeds'),

@@ -1,4 +1,5 @@
 import errno
+import inspect
 import json
 import struct
 import subprocess
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data.errors import UserError
-from train.metrics import Metrics, read
+from train.metrics import Metrics, NoMetrics, read
 
 ROOT = Path(__file__).parents[2]
 
@@ -257,6 +258,12 @@ def test_tensorboard_shows_each_replica_and_a_restart_hides_what_was_dropped(tmp
         metrics.truncate_after({('b', 1): 60}, '0')
         metrics.write(train('b', 1, 70))
     assert scalars(tmp_path / 'tensorboard' / 'b-1')[1] == [61]
+
+
+def test_the_processes_that_write_nothing_take_the_same_calls():
+    for name, method in vars(NoMetrics).items():
+        if callable(method) and name != '__init__':
+            assert inspect.signature(method) == inspect.signature(getattr(Metrics, name)), name
 
 
 def test_a_full_disk_names_the_file_and_is_said_once(tmp_path, monkeypatch):
