@@ -3,6 +3,7 @@
 import ctypes
 import os
 from glob import glob
+from importlib.metadata import version
 from importlib.util import find_spec
 
 from data.preparing.runners import cores
@@ -14,8 +15,9 @@ PATIENCE = (
 )
 """CPU devices wait for each other as long as a laptop sleeps: XLA would end the process after 40 seconds."""
 
-QUICK = '--xla_backend_optimization_level=0', '--xla_cpu_use_fusion_emitters=false'
-"""No LLVM passes, and no fusions through MLIR."""
+_HAS_EMITTERS = tuple(map(int, version('jaxlib').split('.')[:2])) < (0, 11)
+QUICK = ('--xla_backend_optimization_level=0', *(['--xla_cpu_use_fusion_emitters=false'] if _HAS_EMITTERS else []))
+"""No LLVM passes, and no fusions through MLIR. jaxlib ends the process at a flag that it has no more."""
 
 ACCELERATORS = '/dev/accel*', '/dev/vfio/[0-9]*', '/dev/nvidia*'
 """Device files of TPUs and of NVIDIA's GPUs."""
