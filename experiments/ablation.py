@@ -62,6 +62,8 @@ class Ablation:
 
     def __post_init__(self):
         check_fields(Ablation, {f.name: getattr(self, f.name) for f in dataclasses.fields(self)})
+        if not self.name.strip('.') or {'/', '\\', '\0'} & set(self.name):
+            raise ValueError(f'name {self.name!r}: a folder is called by it, so use other characters')
         names = [arm.name for arm in self.arms]
         if len(set(names)) != len(names) or not names:
             raise ValueError(f'arms {names}: give at least one, each with a name of its own')
@@ -77,11 +79,13 @@ class Ablation:
         same: dict[Config, str] = {}
         for name in names:
             base, here = self.config(self.baseline), self.config(name)
-            other = [path for path in differences(base, here) if path.startswith(('data.', 'evaluation.'))]
+            other = [path for path in differences(base, here) if path.startswith(('data.', 'evaluation.', 'run.'))]
             if base.stages[-1].length != here.stages[-1].length:
                 other.append("the last stage's length")
             if other:
-                raise ValueError(f'arm {name!r} changes {other[0]}: arms read one corpus and are evaluated alike')
+                raise ValueError(
+                    f'arm {name!r} changes {other[0]}: arms read one corpus, and are carried out and evaluated alike'
+                )
             rates = self.config(name).evaluation.rates
             if self.primary_task is None and known(self.primary).kind == 'common' and self.primary_rate not in rates:
                 raise ValueError(

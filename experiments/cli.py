@@ -18,11 +18,13 @@ from data.room import NO_ROOM
 T = TypeVar('T')
 _ROOM = 'make room, then give the same command again'
 _RIGHTS = 'make it writable, or name another folder'
+_PATH = 'name another path'
 _MENDS = {
     **dict.fromkeys(NO_ROOM, _ROOM),
     errno.EROFS: _RIGHTS,
     errno.EACCES: _RIGHTS,
     errno.EPERM: _RIGHTS,
+    **dict.fromkeys((errno.ENOENT, errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG), _PATH),
 }
 
 Flat = tyro.conf.arg(name='')
@@ -31,6 +33,9 @@ Flat = tyro.conf.arg(name='')
 
 def run(main: Callable[[list[str]], Any]) -> None:
     """Runs a command. A UserError, or a file that it cannot write, is a line and exit code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors='backslashreplace')  # of what a terminal has no letters for
     try:
         main(sys.argv[1:])
     except UserError as error:

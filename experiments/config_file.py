@@ -41,7 +41,9 @@ def load(path: str, scale: str) -> Ablation:
     if scale not in SCALES:
         raise UserError(f'--scale {scale} is not one of {", ".join(SCALES)}')
     if not Path(path).is_file():
-        there = sorted(str(file) for file in Path('configs').glob('*.py') if 'def config(' in file.read_text())
+        there = sorted(
+            str(file) for file in Path('configs').glob('*.py') if 'def config(' in file.read_text(errors='replace')
+        )
         raise UserError(f'no config file {path}: name one of {", ".join(there) or "those in configs/"}')
     try:
         config = runpy.run_path(path).get('config')
@@ -50,7 +52,7 @@ def load(path: str, scale: str) -> Ablation:
         raise UserError(f'{error.filename or path}, line {error.lineno}: {error.msg}') from None
     except ValueError as error:
         raise UserError(f'{path}: {error}') from None
-    except Exception as error:  # whatever a user's own file raises, it is named
+    except (Exception, SystemExit) as error:  # whatever a user's own file raises, it is named
         raise UserError(f'{path}: {type(error).__name__}: {error}') from None
     if not isinstance(ablation, Ablation):
         raise UserError(f'{path}: give it a function config(scale) that returns an Ablation')

@@ -5,6 +5,7 @@ question, a tab and a passage (span). For each comes one line: the label with it
 the answer, empty for none.
 """
 
+import io
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,8 +38,13 @@ def main(args: list[str]) -> None:
     prepare(RunConfig(compilation_cache=''), replicas=1)
     from experiments.finetuning import answering  # JAX starts here
 
-    for line in answering.answers(flags.workdir, flags.seed, sys.stdin, flags.batch_size):
-        print(line, flush=True)
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(encoding='utf-8', errors='strict')
+    try:
+        for line in answering.answers(flags.workdir, flags.seed, sys.stdin, flags.batch_size):
+            print(line, flush=True)
+    except UnicodeDecodeError as error:
+        raise UserError(f'standard input is not UTF-8: {error.reason}') from None
 
 
 if __name__ == '__main__':

@@ -34,8 +34,10 @@ def main(args: list[str]) -> None:
     if flags.out is None:
         print(text, end='')
         return
+    if not flags.out.name or flags.out.is_dir():
+        raise UserError(f'--out {flags.out}: name a file')
     flags.out.parent.mkdir(parents=True, exist_ok=True)
-    part = flags.out.with_suffix('.part')
+    part = flags.out.with_name(f'{flags.out.name}.part')
     part.write_text(text, encoding='utf-8')
     os.replace(part, flags.out)
     print(flags.out)

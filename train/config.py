@@ -285,6 +285,9 @@ class Config:
             raise ValueError(
                 f'evaluation.rates {none[0]:g}: that is no token of a row of {self.stages[-1].length}; use a higher one'
             )
+        scored = self.masking.corruption_rate if self.masking.prediction_rate is None else self.masking.prediction_rate
+        if scored and not self.masking.rate_points and scored * (longest - 2) < 0.5:
+            raise ValueError(f'masking: at a rate of {scored:g} no token of a row of {longest} is scored')
         for stage in self.stages:
             if stage.batch_size % self.optimizer.micro_batches:
                 raise ValueError(

@@ -124,8 +124,9 @@ class Metrics:
         self._writers[replica].write(dict(_scalars(record)), step)
 
     def _tensorboard_writer(self, replica: tuple[str, int]) -> TensorBoard:
-        folder = self._workdir / 'tensorboard' / re.sub(r'[^\w.=+-]+', '_', '-'.join(map(str, replica)))
-        return TensorBoard(folder, self._restored.pop(replica, None))
+        # What no file's name may hold on some system; never two names alike.
+        name = re.sub(r'[/\\:*?"<>|~]', lambda found: f'~{ord(found[0]):02X}', '-'.join(map(str, replica)))
+        return TensorBoard(self._workdir / 'tensorboard' / name, self._restored.pop(replica, None))
 
 
 class NoMetrics(Metrics):

@@ -15,7 +15,7 @@ BASE = Config()
 ARMS = (Arm('15%'), Arm('40%', {'masking.corruption_rate': 0.4}))
 
 FIELDS = {
-    'masking.corruption_rate': st.floats(0, 1),
+    'masking.corruption_rate': st.floats(0.01, 1),
     'masking.noise': st.integers(0, 9),
     'optimizer.learning_rate': st.floats(0, 1),
     'model.dropout': st.floats(0, 0.9),
@@ -119,6 +119,8 @@ def test_twins_are_refused_and_what_made_them_is_named():
         ({'arms': (Arm('15%'), Arm('15%', {'masking.noise': 1}))}, 'each with a name of its own'),
         ({'baseline': '20%'}, "baseline '20%' is not an arm; the arms are 15%, 40%"),
         ({'seeds': 0}, 'seeds is 0: use 1 or more'),
+        *(({'name': name}, f'name {name!r}: a folder is called by it') for name in ('', '..', 'a/b')),
+        ({'overrides': {'masking.corruption_rate': 1e-4}}, 'at a rate of 0.0001 no token of a row of'),
         ({'arms': (*ARMS, Arm('x', {'masking.rate': 1}))}, "no field 'masking.rate'"),
         ({'overrides': {'masking.corruption_rate': 2.0}}, 'a rate lies between 0 and 1'),
     ],
@@ -162,6 +164,7 @@ def test_a_primary_metric_without_rates_needs_none():
         ({'evaluation.rows': 7}, 'evaluation.rows'),
         ({'stages.1.length': 96}, 'the last stage'),
         ({'data.corpus': 'files:x'}, 'data.corpus'),
+        ({'run.log_every': 7}, 'run.log_every'),
     ],
 )
 def test_arms_that_would_be_measured_on_other_text_are_refused(changes, named):

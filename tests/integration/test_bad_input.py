@@ -114,6 +114,7 @@ def test_pretrain(refused, words, said):
         ('x = 1\n', 'wrong.py: give it a function config(scale) that returns an Ablation'),
         ('def config(scale):\n    return {}\n', 'wrong.py: give it a function config(scale) that returns an Ablation'),
         ('def config(scale):\n    return {}["x"]\n', "wrong.py: KeyError: 'x'"),
+        ('import sys\nsys.exit(0)\n', 'wrong.py: SystemExit: 0'),
         ('\0', 'wrong.py'),
     ],
 )

@@ -2,14 +2,17 @@
 
 import csv
 import json
+import os
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 
 import pytest
 
 from experiments import results
-from tests.integration.commands import contents
+from tests.integration.commands import ROOT, contents
 from train.metrics import read
 
 COLUMNS = ['--first', 'text', '--label', 'label']
@@ -77,6 +80,13 @@ def test_the_same_command_again_does_nothing_and_another_is_refused(place, tuned
     refused = place.run('finetune', *other, code=2).stderr
     assert 'holds another run' in refused and 'epochs 8 there, 7 here' in refused
     assert contents(workdir) == before
+
+
+def test_what_is_no_text_is_one_line_in_any_locale(place, tuned):
+    command = [sys.executable, '-m', 'experiments.predict', '--workdir', str(tuned[0])]
+    env = {**os.environ, 'PYTHONPATH': str(ROOT), 'PYTHONIOENCODING': 'ascii'}
+    ran = subprocess.run(command, input=b'a\xff\n', cwd=place.folder, env=env, capture_output=True, check=False)
+    assert (ran.returncode, ran.stderr) == (2, b'error: standard input is not UTF-8: invalid start byte\n')
 
 
 def test_predict_answers_line_by_line_as_the_model_did(place, tuned, letters):

@@ -243,7 +243,7 @@ def test_tensorboard_shows_each_replica_and_a_restart_hides_what_was_dropped(tmp
         metrics.flush()
         assert len(scalars(tmp_path / 'tensorboard' / 'b-1')[0]) == 4
     folders = sorted(path.name for path in (tmp_path / 'tensorboard').iterdir())
-    assert folders == ['b-1', 'mask_15_lr=1e-3-0']
+    assert folders == ['b-1', 'mask 15~2Flr=1e-3-0']
     found, restarts = scalars(tmp_path / 'tensorboard' / 'b-1')
     assert found == [
         ('train/stage', 0, 50),
@@ -252,7 +252,7 @@ def test_tensorboard_shows_each_replica_and_a_restart_hides_what_was_dropped(tmp
         ('probe/century', 80, 100),
     ]
     assert restarts == []
-    found, _ = scalars(tmp_path / 'tensorboard' / 'mask_15_lr=1e-3-0')
+    found, _ = scalars(tmp_path / 'tensorboard' / 'mask 15~2Flr=1e-3-0')
     assert found == [('train/stage', 0, 50), ('train/loss', 1.5, 50), ('train/alive', 1, 50)]
     with Metrics(tmp_path, tensorboard=True) as metrics:
         metrics.truncate_after({('b', 1): 60}, '0')
