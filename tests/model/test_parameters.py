@@ -118,7 +118,7 @@ def test_a_leaf_of_an_unknown_kind_is_refused():
 def test_every_axis_of_every_leaf_has_the_name_of_its_size(norm):
     config = dataclasses.replace(CONFIG, norm=norm, layers=5)
     size = dict(layers=5, vocab=256, position=40, type=3, embed=32, head_embed=32, heads=2, head=16, feed_forward=96)
-    assert size.keys() == set(AXES) - {'label'}  # which is a head's (model/heads.py)
+    assert size.keys() == set(AXES) - {'label', 'boundary'}  # which are of other heads' (heads.py, boundary.py)
     shapes, axes = by_path(mlm.shapes(config)), by_path(logical_axes(mlm.declared(config)))
     assert axes.keys() == {name for name in shapes if not name.startswith('pooler/')}
     for name, names in axes.items():

@@ -6,7 +6,7 @@ tests/train/parameter_specs.txt is to be read when it changes: a parameter that 
 from pathlib import Path
 
 import jax
-from jax.sharding import AbstractMesh
+from jax.sharding import AbstractMesh, AxisType
 
 from model.config import SIZES, GeneratorConfig, ModelConfig
 from tests.train.step_case import VOCABULARY, cohort
@@ -31,7 +31,9 @@ def state(size: str, optimizer: OptimizerConfig = ADAMW, objective: ObjectiveCon
         name: Config(model=model, optimizer=optimizer, objective=objective, masking=MaskingConfig(corruption_rate=rate))
         for name, rate in {'low': 0.15, 'high': 0.4}.items()
     }
-    return Program(cohort(arms), VOCABULARY, AbstractMesh((2,) * len(AXES), AXES)).abstract_state()
+    return Program(
+        cohort(arms), VOCABULARY, AbstractMesh((2,) * len(AXES), AXES, axis_types=(AxisType.Auto,) * len(AXES))
+    ).abstract_state()
 
 
 def lines(size: str, **fields) -> list[str]:

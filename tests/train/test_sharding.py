@@ -23,7 +23,7 @@ from train.config import OptimizerConfig
 from train.mesh import AXES, local_rows, make_mesh, side_by_side
 from train.sharding import RULES, MeshLayout, optimizer_shardings, parameter_axes, parameter_shardings, spec
 
-MESH = AbstractMesh((2, 2, 2, 2), AXES)
+MESH = AbstractMesh((2, 2, 2, 2), AXES, axis_types=(AxisType.Auto,) * 4)
 
 
 def test_every_parameter_of_base_and_large_lies_where_the_file_says():
@@ -68,7 +68,7 @@ def test_two_axes_over_one_mesh_axis_are_an_error():
 
 
 def test_mesh_axes_of_one_device_are_left_out():
-    mesh = AbstractMesh((1, 4, 1, 2), AXES)
+    mesh = AbstractMesh((1, 4, 1, 2), AXES, axis_types=(AxisType.Auto,) * 4)
     assert spec(('replica', 'batch', 'embed', 'heads', None), mesh) == P(None, ('data',), None, ('tensor',), None)
 
 
