@@ -62,7 +62,7 @@ def test_an_ablation_ends_with_a_table_and_a_workdir_that_holds_everything(place
     assert f'checkpoints/0/{STEPS}/commit_success.txt' in files and 'tokenizer/tokenizer.model' in files
     assert not [name for name in files if '.part' in name or 'tmp' in name]
     for arm in ('15', '40'):
-        (shown,) = [content for name, content in files.items() if name.startswith(f'tensorboard/{arm}_-0/')]
+        (shown,) = [content for name, content in files.items() if name.startswith(f'tensorboard/{arm}%-0/')]
         assert b'train/loss' in shown and b'loss/0.15' in shown
 
     config = json.loads(files['config.json'])

@@ -109,9 +109,9 @@ def test_a_cohort_that_has_to_be_trained_again_is_evaluated_again_on_all_its_tas
     workdir = shutil.copytree(evaluated[0], place.folder / 'damaged')
     (last,) = (workdir / 'checkpoints' / '0').glob(str(STEPS))
     max(last.rglob('*'), key=lambda path: path.stat().st_size * path.is_file()).unlink()
-    (place.folder / 'again').mkdir()
-    (place.folder / 'again' / 'own.tsv').write_text('text\tmark\n' + 'a few\tyes\nother words\tno\n' * 20)
-    output = place.ablate('tasks.py', 'damaged', *LEAN, '--evaluation.data-dir', 'again').stdout
+    (place.folder / 'files-again').mkdir()
+    (place.folder / 'files-again' / 'own.tsv').write_text('text\tmark\n' + 'a few\tyes\nother words\tno\n' * 20)
+    output = place.ablate('tasks.py', 'damaged', *LEAN, '--evaluation.data-dir', 'files-again').stdout
     assert f'cohort 0: goes on from step {SWITCH} of {STEPS}' in output
     for metric in ('accuracy', 'degenerate'):
         assert figures(workdir, 'label', metric) == figures(evaluated[0], 'label', metric)
