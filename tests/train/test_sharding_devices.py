@@ -115,9 +115,11 @@ def test_fsdp_gathers_parameters_and_sums_gradients(sent, micro_batches):
     found = kinds(program)
     assert {('all-gather', 'fsdp'), ('all-reduce', 'data'), ('all-reduce', 'fsdp')} <= found
     assert found <= {('all-gather', 'fsdp'), *(('all-reduce', axes) for axes in ('data', 'fsdp', 'data fsdp'))}
-    gathered = [each['source'] for each in program if each['kind'] == 'all-gather']
-    for way in ('vmap(jvp())', 'vmap(transpose(jvp()))'):  # within the loop over layers, and again on the way back
-        assert [line for line in gathered if f'{way}/while/body' in line], way
+    # Within the loop over layers, and again on the way back.
+    gathered = [
+        each['source'] for each in program if each['kind'] == 'all-gather' and 'Layer/feed_forward/up' in each['source']
+    ]
+    assert len([line for line in gathered if 'transpose' in line]) >= 1 and len(gathered) >= 2
 
 
 @pytest.mark.parametrize('micro_batches', MICRO_BATCHES)
