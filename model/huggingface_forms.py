@@ -65,13 +65,19 @@ _BERT_ONLY = {
 }
 
 
-def _bert_modules(encoder: str, head: str, norm: str) -> Modules:
-    layer = f'{encoder}.encoder.layer.{{}}'
+def _tables(encoder: str) -> Modules:
     return {
         'embeddings/token': (f'{encoder}.embeddings.word_embeddings', _TABLE),
         'embeddings/position': (f'{encoder}.embeddings.position_embeddings', _TABLE),
         'embeddings/type': (f'{encoder}.embeddings.token_type_embeddings', _TABLE),
         'embeddings/norm': (f'{encoder}.embeddings.LayerNorm', _NORM),
+    }
+
+
+def _bert_modules(encoder: str, head: str, norm: str) -> Modules:
+    layer = f'{encoder}.encoder.layer.{{}}'
+    return {
+        **_tables(encoder),
         'embeddings/projection': (f'{encoder}.embeddings_project', _LINEAR),  # ELECTRA's
         'layer/attention/query': (f'{layer}.attention.self.query', _LINEAR),
         'layer/attention/key': (f'{layer}.attention.self.key', _LINEAR),
@@ -91,10 +97,7 @@ def _bert_modules(encoder: str, head: str, norm: str) -> Modules:
 def _albert_modules() -> Modules:
     layer = 'albert.encoder.albert_layer_groups.{}.albert_layers.0'
     return {
-        'embeddings/token': ('albert.embeddings.word_embeddings', _TABLE),
-        'embeddings/position': ('albert.embeddings.position_embeddings', _TABLE),
-        'embeddings/type': ('albert.embeddings.token_type_embeddings', _TABLE),
-        'embeddings/norm': ('albert.embeddings.LayerNorm', _NORM),
+        **_tables('albert'),
         'embeddings/projection': ('albert.encoder.embedding_hidden_mapping_in', _LINEAR),
         'layer/attention/query': (f'{layer}.attention.query', _LINEAR),
         'layer/attention/key': (f'{layer}.attention.key', _LINEAR),
