@@ -11,11 +11,11 @@ from experiments.planning.topology import slice_of
 from experiments.planning.traffic import hbm_bytes
 from model import mlm
 from model.config import SIZES, ModelConfig
-from model.flops import forward_flops
 from model.kernels import splash_flops
 from model.parameters import axis_sizes
 from train.cohort import Cohort, Replica
 from train.config import Config, MaskingConfig, OptimizerConfig, Stage
+from train.flops import step_flops
 from train.mesh import make_mesh
 from train.program import Program
 from train.rates import target_slots
@@ -87,7 +87,7 @@ def lines(lengths: tuple[int, ...], rates: tuple[float, ...]) -> Iterator[str]:
             for rate in rates:
                 case = Case(length, rate, attention)
                 cost = measure(case, devices)
-                cells = _cells(cost, cost.flops / analytic_flops(case.config, len(devices)), flax)
+                cells = _cells(cost, cost.flops * len(devices) / step_flops(case.config, 0), flax)
                 yield _row(BATCH_SIZES[length], length, f'{100 * rate:g}%', attention, *cells)
 
 
@@ -108,13 +108,6 @@ def measure(case: Case, devices: Sequence[jax.Device]) -> Cost:
         hbm=hbm_bytes(parse(step.as_text())),
         flops=flops,
     )
-
-
-def analytic_flops(config: Config, chips: int) -> float:
-    """Of a step, for one chip."""
-    (stage,) = config.stages
-    slots = target_slots([config.masking], stage.length)
-    return 3 * forward_flops(config.model, stage.batch_size, stage.length, slots) / chips
 
 
 def _cells(cost: Cost, of_analytic: float | None, beside: Cost | None = None) -> list[str]:
