@@ -37,6 +37,7 @@ def prepare(
       UserError: the corpus cannot be read or is too small, or `out` holds something else, or something damaged.
     """
     out = Path(out)
+    out = out.resolve() if out.is_symlink() else out  # the folder is put in place whole, the link stays
     try:
         store = None if overwrite else _finished(config, out)
         if store is None:

@@ -32,7 +32,7 @@ Flat = tyro.conf.arg(name='')
 
 
 def run(main: Callable[[list[str]], Any]) -> None:
-    """Runs a command. A UserError, or a file that it cannot write, is a line and exit code 2."""
+    """Runs a command. A UserError, a file that it cannot write or want of memory is a line and exit code 2."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors='backslashreplace')  # of what a terminal has no letters for
@@ -51,6 +51,12 @@ def run(main: Callable[[list[str]], Any]) -> None:
             raise
         where = f'{error.filename}: ' if error.filename else ''
         print(f'error: {where}{error.strerror}: {_MENDS[error.errno]}', file=sys.stderr)
+        raise SystemExit(2) from None
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and 'RESOURCE_EXHAUSTED' not in str(error):  # how XLA says it
+            raise
+        said = ' '.join(str(error).splitlines()[:1])
+        print(f'error: not enough memory: use a smaller model, or fewer rows at once. {said}', file=sys.stderr)
         raise SystemExit(2) from None
 
 

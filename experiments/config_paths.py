@@ -29,7 +29,8 @@ def lookup(config: Any, path: str) -> Any:
     value = config
     for name in path.split('.'):
         if name not in (parts := _parts(value)):
-            raise ValueError(f'no field {path!r} in the config')
+            likely = [leaf for leaf in leaves(config) if leaf.endswith(f'.{path}')]
+            raise ValueError(f'no field {path!r} in the config' + (f': perhaps {likely[0]}' if likely else ''))
         value = parts[name]
     return value
 

@@ -6,6 +6,7 @@ from glob import glob
 from importlib.metadata import version
 from importlib.util import find_spec
 
+from data.errors import UserError
 from data.preparing.runners import cores
 from train.config import RunConfig
 
@@ -24,7 +25,11 @@ ACCELERATORS = '/dev/accel*', '/dev/vfio/[0-9]*', '/dev/nvidia*'
 
 
 def prepare(run: RunConfig, replicas: int) -> None:
-    """Applies a run's devices and compilation cache. To be called before anything touches a device."""
+    """Applies a run's devices and compilation cache. To be called before anything touches a device.
+
+    Raises:
+      UserError: the cache is a file.
+    """
     flags = [flag for flag in os.environ.get('XLA_FLAGS', '').split() if 'host_platform_device_count' not in flag]
     flags += [f'--xla_force_host_platform_device_count={cpu_devices(run, replicas)}', *PATIENCE]
     flags += QUICK if run.quick_compile else ()
@@ -37,6 +42,8 @@ def prepare(run: RunConfig, replicas: int) -> None:
     import jax
 
     if run.compilation_cache:
+        if os.path.isfile(run.compilation_cache):
+            raise UserError(f'--run.compilation_cache {run.compilation_cache} is a file: name a folder')
         jax.config.update('jax_compilation_cache_dir', os.path.abspath(run.compilation_cache))
         jax.config.update('jax_persistent_cache_min_compile_time_secs', 0.5)
 

@@ -11,13 +11,15 @@ def check_fields(kind: type, values: dict[str, Any], path: str = '') -> None:
     """Checks values for fields of a config dataclass, and what is inside them.
 
     Raises:
-      ValueError: one is of another type, or none of a Literal's words: the field is named.
+      ValueError: one is of another type, or none of a Literal's words, or too large a number: the field is named.
     """
     hints = typing.get_type_hints(kind)
     for name, value in values.items():
         here = f'{path}.{name}' if path else name
         if not fits(value, hints[name]):
             raise ValueError(f'{here} is {value!r}: use {_words(hints[name])}')
+        if isinstance(value, int) and value >= 2**31 and not name.endswith('_tokens'):  # devices count in 32 bits
+            raise ValueError(f'{here} is {value}: use a number below 2**31')
         inside = {f'{here}.{i}': item for i, item in enumerate(value)} if isinstance(value, tuple) else {here: value}
         for there, item in inside.items():
             if dataclasses.is_dataclass(item):

@@ -26,7 +26,7 @@ def main(args: list[str]) -> None:
         flags = cli.parse(flags_of, words[1:], None, f'{PROG} {action}', act.__doc__)
         return act(Rehearsal(flags, there=['tpu-vm']) if flags.dry_run else Gcloud(flags, log=_say))
     flags = cli.parse(LaunchFlags, words, None, PROG, __doc__)
-    if not command:
+    if not command or not command[0].strip():
         raise cli.UserError(f'the command is missing: {PROG} ... -- python -m experiments.ablate CONFIG ...')
     if flags.emit:
         return print(manifest(flags, command), end='')

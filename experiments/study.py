@@ -87,12 +87,13 @@ def run(ablation: Ablation, scale: str, path: Path, seeds: range, grid: tuning.G
 
 
 def _note_look(workdir: Workdir) -> None:
-    """Notes which seeds were seen, so that a later report can say which were added with a result at hand."""
-    arms = workdir.record['ablation']['arms']
+    """Notes what was seen, so that a later report can say which seeds and arms were added with a result at hand."""
+    arms = list(workdir.record['ablation']['arms'])
     seeds = sorted({each.seed for cohort in workdir.cohorts for each in cohort.replicas if each.arm in arms})
-    if not any(record['kind'] == 'report' and record['seeds'] == seeds for record in read(workdir.path)):
+    look = {'kind': 'report', 'seeds': seeds, 'arms': arms}
+    if not any(look.items() <= record.items() for record in read(workdir.path)):
         with Metrics(workdir.path) as writer:
-            writer.write({'kind': 'report', 'seeds': seeds})
+            writer.write(look)
 
 
 def run_and_print(*arguments) -> None:

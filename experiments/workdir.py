@@ -151,7 +151,10 @@ def open_workdir(path: Path, ablation: Ablation, about: dict[str, Any]) -> Workd
         found = differing(workdir.record['ablation'], stated, COMPARISON)
         found += differing(workdir.record, about, ('scale',))
         found += differing({'grid': _asked(workdir.record)}, {'grid': _asked(about)}, ('grid',))
+        arms = [arm.name for arm in ablation.arms]
+        found += [f'arm {arm!r} there, none here' for arm in workdir.record['ablation']['arms'] if arm not in arms]
         refuse(path, found)
+        workdir.record['ablation']['published'] = stated['published']
         return workdir
     if any(entry.name not in ('.lock', TOKENIZER) for entry in Path(path).iterdir()):
         raise UserError(f'--workdir {path} is not empty and has no config.json: name another folder')

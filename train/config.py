@@ -245,6 +245,8 @@ class RunConfig:
             raise ValueError(f'run.on_nan is {self.on_nan!r}: use stop or continue')
         if not 0 <= self.profile[0] <= self.profile[1]:
             raise ValueError(f'run.profile is {self.profile}: give the first update and, above it, where to stop')
+        if self.devices > 1024:
+            raise ValueError(f'run.devices is {self.devices}: a CPU is split into 1024 devices at most')
         if not 0 <= self.checkpoint_seconds < float('inf'):
             raise ValueError(f'run.checkpoint_seconds is {self.checkpoint_seconds}: use 0 or more')
         if any(size < 1 and size != -1 for size in self.mesh):
@@ -274,6 +276,8 @@ class Config:
         longest = max(stage.length for stage in self.stages)
         if self.model.positions == 'learned' and longest > self.model.max_length:
             raise ValueError(f'model.max_length {self.model.max_length} is below the longest stage, {longest}')
+        if self.run.profile[1] > self.steps:
+            raise ValueError(f'run.profile {self.run.profile} ends beyond the run, which has {self.steps} updates')
         if self.objective.has_pairs and self.model.type_vocab_size < 2:
             raise ValueError(
                 f'objective.rows {self.objective.rows} tells two segments apart by type: set model.type_vocab_size to 2'

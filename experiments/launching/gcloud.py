@@ -15,7 +15,7 @@ ATTEMPTS = 8
 """Tries of a call that may fail by chance: ssh to a machine just made, a busy API."""
 _MISTAKES = (
     'active account', 'auth login', 'PERMISSION_DENIED', 'INVALID_ARGUMENT', 'unrecognized arguments', 'not enabled',
-    'SERVICE_DISABLED', 'Invalid value', 'argument --',
+    'SERVICE_DISABLED', 'Invalid value', 'argument --', 'required property',
 )  # fmt: skip
 
 

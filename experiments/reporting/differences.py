@@ -1,117 +1,26 @@
-"""What came out of the comparison that was fixed beforehand, and every difference with its tests."""
+"""Every difference with its tests."""
 
-from experiments.known_metrics import Metric, known
+from experiments.known_metrics import known
 from experiments.reporting import comparisons
 from experiments.reporting.controls import shown_controls
 from experiments.reporting.document import Figure, Section, Table
 from experiments.reporting.power import POWER, seeds_needed, smallest_difference
-from experiments.reporting.results import Measure, Results
+from experiments.reporting.results import Results
 from experiments.reporting.wording import (
     DASH,
     TESTS,
+    capital,
     counted_number,
     difference,
     fixed,
-    listed,
     measure_name,
     p_value,
-    percent,
-    signed,
-    small,
+    smallest_said,
     tested,
 )
 from experiments.statistics import LEVEL, Comparison, Test, exact_binomial
 
 DIFFERENCES_PNG, PAIRS_PNG = 'differences.png', 'p_values.png'
-
-
-def outcome_section(results: Results) -> Section:
-    """One sentence or two for each arm, on the primary measure, and what is missing."""
-    lines = missing(results)
-    if len(results.arms) == 1:
-        lines.append('One arm alone: nothing to compare.')
-    found = comparisons.differences(results, results.primary)
-    lines += [_outcome(results, comparison, len(found)) for comparison in found]
-    if any(comparison.holm_p is not None and comparison.holm_p >= 1 - LEVEL for comparison in found):
-        lines.append('That no difference is shown is not evidence that there is none.')
-    if results.looks and len(results.arms) > 1:
-        seen = [f'{"seeds" if len(seeds) > 1 else "seed"} {listed(list(map(str, seeds)))}' for seeds in results.looks]
-        lines.append(
-            f'Seeds were added after a look at the results: reports were made on {"; on ".join(seen)}. p values and '
-            'intervals take the number of seeds as fixed beforehand; where such a look decided that more were trained, '
-            'chance shows a difference more often than they say.'
-        )
-    return Section('Outcome', lines, brief=True)
-
-
-def missing(results: Results) -> list[str]:
-    """What is left out of the figures, and why."""
-    lines = []
-    failed = [(arm, seed, step) for (arm, seed), step in sorted(results.failed.items()) if arm in results.arms]
-    if failed:
-        replicas = [f'arm {arm}, seed {seed} (at step {step})' for arm, seed, step in failed]
-        lines.append(
-            f'Failed, and left out of every figure: {"; ".join(replicas)}. Their loss or gradients were not finite and '
-            'they stood still from there on. What is left flatters an arm that fails for some seeds.'
-        )
-    waiting: dict[str, list[str]] = {}
-    for arm, seed in sorted(results.programs.keys() - results.finished - results.failed.keys()):
-        waiting.setdefault(arm, []).append(str(seed))
-    if waiting:
-        replicas = '; '.join(f'arm {arm}, seed {listed(seeds)}' for arm, seeds in waiting.items())
-        lines.append(f'Planned, and without a result yet: {replicas}.')
-    if results.not_finite:
-        lines.append(f'Not a finite number, and left out: {"; ".join(results.not_finite)}.')
-    return lines
-
-
-def _outcome(results: Results, comparison: Comparison, compared: int) -> str:
-    arm, unit = results.arms[comparison.second], known(results.primary.metric)
-    head = f'Arm {arm} against arm {results.arms[comparison.first]}, {measure_name(results.primary)}:'
-    test = comparison.counting
-    if test.reason:
-        return f'{head} {difference(test, unit)}; not tested.'
-    size = fixed(abs(test.difference), unit.digits)
-    direction = 'lower' if test.difference < 0 else 'higher'
-    ends = [f'{signed(end, unit.digits)}' for end in (test.low, test.high)]
-    alone = ', uncorrected,' if compared > 1 else ''
-    evidence = (
-        f'95% interval of the difference{alone} {ends[0]} to {ends[1]}; {TESTS[test.kind]}, '
-        f'Holm-corrected p {p_value(comparison.holm_p)}'
-    )
-    if comparison.holm_p < 1 - LEVEL:
-        return f'{head} {size} {unit.difference_unit} {direction} ({evidence}).{_elsewhere(results, comparison)}'
-    able, possible = _smallest(test, unit)
-    power = (
-        f'a true difference of {able} would have been found {POWER:.0%} of the time'
-        if possible
-        else 'the seeds differ so much that hardly any true difference would have been found'
-    )
-    shown = 'no difference shown' + (f' once {compared} arms are corrected for' if compared > 1 else '')
-    return (
-        f'{head} {shown}; {size} {unit.difference_unit} {direction} ({evidence}). '
-        f'{"Without the correction, " + power if compared > 1 else _capital(power)}.{_elsewhere(results, comparison)}'
-    )
-
-
-def _smallest(test: Test, unit: Metric) -> tuple[str, bool]:
-    """The smallest difference that is found with chance POWER, and whether figures can differ by so much."""
-    able = smallest_difference(test.standard_error, test.df)
-    return small(able, unit.digits), unit.difference_unit != 'points' or able <= 100
-
-
-def _elsewhere(results: Results, comparison: Comparison) -> str:
-    """The same difference at the other evaluation rates, so that none of them is read alone."""
-    metric, unit = results.primary.metric, known(results.primary.metric)
-    found = []
-    for rate in results.rates(metric):
-        if rate == results.primary.eval_rate:
-            continue
-        others = comparisons.differences(results, Measure(metric, rate))
-        test = next(other.counting for other in others if other.second == comparison.second)
-        if test.difference is not None:
-            found.append(f'{signed(test.difference, unit.digits)} at {percent(rate)}')
-    return f' At the other rates: {listed(found)} (uncorrected).' if found else ''
 
 
 def difference_section(results: Results) -> Section:
@@ -159,7 +68,7 @@ def _tests_table(results: Results, found: list[Comparison]) -> Table:
     for row, comparison in zip(rows, found, strict=True):
         row.insert(5, 'not tested' if comparison.holm_p is None else p_value(comparison.holm_p))
     caption = (
-        f'{_capital(measure_name(results.primary))}: arm less {results.arms[results.baseline]}, {unit.difference_unit}'
+        f'{capital(measure_name(results.primary))}: arm less {results.arms[results.baseline]}, {unit.difference_unit}'
     )
     return Table(caption, columns, rows, brief=True)
 
@@ -201,7 +110,7 @@ def _power_table(results: Results, found: list[Comparison]) -> Table:
 def _able(test: Test, unit) -> list[str]:
     if test.reason:
         return [test.reason, DASH]
-    able, possible = _smallest(test, unit)
+    able, possible = smallest_said(test, unit)
     if not possible:
         return ['none that is possible', DASH]
     needed = seeds_needed(smallest_difference(test.standard_error, test.df) / 2, test.spreads)
@@ -252,7 +161,7 @@ def pairs_section(results: Results) -> Section | None:
         for c in found
     ]
     text = [
-        f'{_capital(measure_name(measure))}: {counted_number(len(found), "pair")} of {len(results.arms)} arms, '
+        f'{capital(measure_name(measure))}: {counted_number(len(found), "pair")} of {len(results.arms)} arms, '
         f'{len(ps)} of them tested ({TESTS[results.ablation["comparison"]]}).'
     ]
     if ps:
@@ -269,7 +178,3 @@ def pairs_section(results: Results) -> Section | None:
     )
     table = Table('Every pair', ['pair', 'difference (95%)', 'p', 'Holm p over pairs'], rows)
     return Section('All pairs of arms', [*text, *([figure] if ps else []), table], brief=True)
-
-
-def _capital(text: str) -> str:
-    return text[0].upper() + text[1:]

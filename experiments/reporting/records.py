@@ -40,8 +40,8 @@ class Records:
     runs: list[dict] = field(default_factory=list)
     tasks: dict[str, dict] = field(default_factory=dict)
     """Downstream task -> what is to be known of it."""
-    looks: list[list[int]] = field(default_factory=list)
-    """Seeds of each report that was made here while the ablation was run, in order."""
+    looks: list[dict] = field(default_factory=list)
+    """`seeds` and `arms` of each report that was made here while the ablation was run, in order."""
     not_finite: list[tuple[str, str, int]] = field(default_factory=list)
     """(metric, arm, seed) of figures that have no number."""
 
@@ -78,7 +78,7 @@ def read_records(workdir: Path) -> Records:
         elif kind == 'run':
             records.runs.append(record)
         elif kind == 'report':
-            records.looks.append(record['seeds'])
+            records.looks.append(record)
         elif kind == 'task':
             records.tasks[record['task']] = record
     return records

@@ -66,9 +66,15 @@ class Results:
         self.tasks = {task: record for part in parts for task, record in part.tasks.items()}
         """Downstream task -> what is to be known of it: examples, hyperparameters, primary metric."""
         self.looks = [
-            seeds for part in parts for seeds in part.looks if {seed for _, seed in part.replicas} - set(seeds)
+            look['seeds']
+            for part in parts
+            for look in part.looks
+            if {seed for _, seed in part.replicas} - set(look['seeds'])
         ]
         """Seeds of each report that was made before other seeds were added to its workdir."""
+        seen = [look['arms'] for part in parts for look in part.looks]
+        self.late_arms = [arm for arm in self.arms if any(arm not in arms for arms in seen)]
+        """Arms that were added to a workdir after a report."""
         self.not_finite = list(
             dict.fromkeys(
                 f'{metric} of arm {arm}, seed {seed}'

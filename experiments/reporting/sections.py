@@ -5,10 +5,11 @@ from experiments.reporting import comparisons
 from experiments.reporting.compute import compute_section
 from experiments.reporting.controls import controls_section
 from experiments.reporting.costs import cost_section
-from experiments.reporting.differences import difference_section, outcome_section, pairs_section, secondary_section
+from experiments.reporting.differences import difference_section, pairs_section, secondary_section
 from experiments.reporting.document import Figure, Section, Table
 from experiments.reporting.downstream import downstream_section
 from experiments.reporting.losses import accuracy_section, loss_section
+from experiments.reporting.outcome import outcome_section
 from experiments.reporting.results import Results
 from experiments.reporting.wording import (
     DASH,
@@ -172,8 +173,7 @@ def grid_section(results: Results) -> Section | None:
         'Tuning',
         [
             f'Every arm was trained at each value of {grid["field"]} with seed {grid["tuning_seed"]}, which is in no '
-            f'other table, and is reported at the value with the best {measure_name(results.primary)} there. A best '
-            'value at the edge of the grid may lie beyond it.',
+            f'other table, and is reported at the value with the best {measure_name(results.primary)} there.',
             Table(
                 'Scores on the tuning seed',
                 ['arm', *(f'{grid["field"].split(".")[-1]} {value}' for value in values), 'chosen'],

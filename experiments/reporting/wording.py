@@ -1,6 +1,7 @@
 """Names of measures and how numbers are written. A missing number is written as its reason, never as nan."""
 
 from experiments.known_metrics import Metric, known
+from experiments.reporting.power import smallest_difference
 from experiments.reporting.results import Measure, Results
 from experiments.statistics import Summary, Test
 
@@ -118,3 +119,14 @@ def duration(seconds: float) -> str:
     if hours:
         return f'{hours} h {minutes} min'
     return f'{minutes} min {whole % 60} s' if minutes else f'{seconds:.1f} s'
+
+
+def smallest_said(test: Test, unit: Metric) -> tuple[str, bool]:
+    """The smallest difference that is found with chance POWER, and whether figures can differ by so much."""
+    able = smallest_difference(test.standard_error, test.df)
+    return small(able, unit.digits), unit.difference_unit != 'points' or able <= 100
+
+
+def capital(text: str) -> str:
+    """With a capital first letter."""
+    return text[0].upper() + text[1:]

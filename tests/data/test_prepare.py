@@ -124,6 +124,17 @@ def test_a_store_of_other_options_is_refused_by_their_names(corpus, store, chang
         store_for(small_config(corpus, store=str(store.folder), **change), log=quiet)
 
 
+def test_a_store_behind_a_link_is_made_where_the_link_leads(tmp_path):
+    path = write_jsonl(tmp_path / 'corpus.jsonl', speeches(16))
+    (tmp_path / 'large').mkdir()
+    link = tmp_path / 'store'
+    link.symlink_to(tmp_path / 'large' / 'here')
+    for overwrite in (False, True):
+        prepare(small_config(path), link, overwrite=overwrite, log=quiet)
+        assert link.is_symlink() and (tmp_path / 'large' / 'here' / 'manifest.json').is_file()
+    assert {entry.name for entry in tmp_path.iterdir()} == {'corpus.jsonl', 'large', 'store'}
+
+
 def test_overwrite_and_a_corpus_that_has_changed(tmp_path):
     path = write_jsonl(tmp_path / 'a.jsonl', speeches(8))
     out = tmp_path / 'store'

@@ -27,6 +27,25 @@ def test_a_full_disk_is_one_line_and_code_2(number, capsys):
     assert said.startswith(f'error: runs/a/metrics.jsonl: {os.strerror(number)}')
 
 
+@pytest.mark.parametrize('error', [MemoryError('Unable to allocate 9 GiB'), RuntimeError('RESOURCE_EXHAUSTED: 9 GiB')])
+def test_want_of_memory_is_one_line_and_code_2(error, capsys):
+    def main(args):
+        raise error
+
+    with pytest.raises(SystemExit) as stop:
+        cli.run(main)
+    assert stop.value.code == 2
+    assert capsys.readouterr().err == f'error: not enough memory: use a smaller model, or fewer rows at once. {error}\n'
+
+
+def test_another_fault_is_not_hidden():
+    def main(args):
+        raise RuntimeError('INTERNAL')
+
+    with pytest.raises(RuntimeError, match='INTERNAL'):
+        cli.run(main)
+
+
 def test_another_error_of_the_system_is_not_hidden():
     with pytest.raises(OSError, match='Too many open files'):
         cli.run(fails(errno.EMFILE))

@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from data.errors import UserError
 from experiments.devices import QUICK, prepare
 from train.config import RunConfig
 
@@ -32,3 +33,9 @@ def test_flags_of_the_user_stay_and_no_flag_is_said_twice(flags):
 
 def test_quick_compilation_is_asked_for(flags):
     assert set(QUICK) <= set(flags(RunConfig(devices=1, quick_compile=True, compilation_cache=''), 1))
+
+
+def test_a_cache_that_is_a_file_is_refused(flags, tmp_path):
+    (tmp_path / 'cache').touch()
+    with pytest.raises(UserError, match='--run.compilation_cache .*cache is a file: name a folder'):
+        flags(RunConfig(compilation_cache=str(tmp_path / 'cache')), 1)

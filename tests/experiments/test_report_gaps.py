@@ -123,7 +123,22 @@ def test_tuning_is_shown_and_stays_out_of_the_tables(tmp_path):
         ['15%', '5.100', '4.900', '0.002'],
         ['30%', '4.800', 'failed', '0.001'],
     ]
+    assert 'best for it on another seed: 15% at 0.002, 30% at 0.001 and 40% at 0.002.' in table
+    assert 'the edge of the grid for 15%, 30% and 40%: a value beyond it may be better' in table
+    config['grid']['values'] = [0.0005, 0.001, 0.002]
+    table, _ = make_report(tmp_path, config, make_records(list(ARMS), range(3)))
+    assert 'the edge of the grid for 15% and 40%: a value' in table
+    table, _ = make_report(tmp_path, config, tuned + make_records(list(ARMS), range(3)))
     assert 'seeds (0, 1, 2)' in table and '@' not in (tmp_path / 'results.csv').read_text()
+
+
+def test_arms_that_did_not_cost_the_same_are_said(tmp_path):
+    arms = {'15%': {}, '30%': {'masking.corruption_rate': 0.3}}
+    records = make_records(list(arms), range(3))
+    table, _ = make_report(tmp_path, make_config(arms), records)
+    assert 'of the baseline’s training FLOPs, 30% 1.13 times as many.' in table  # 1.30 / 1.15
+    alike = [record | {'value': 1e12} if record.get('metric') == 'flops' else record for record in records]
+    assert 'did not cost the same' not in make_report(tmp_path, make_config(arms), alike)[0]
 
 
 def test_all_pairs_of_a_control(tmp_path):
@@ -147,9 +162,21 @@ def test_seeds_that_were_added_after_a_look_are_said(tmp_path):
         ([[0, 1, 2, 3]], None),
         ([[0], [0, 1, 2], [0, 1, 2, 3]], 'reports were made on seed 0; on seeds 0, 1 and 2. p values and'),
     ):
-        seen = [{'kind': 'report', 'seeds': seeds} for seeds in looks]
+        seen = [{'kind': 'report', 'seeds': seeds, 'arms': list(ARMS)} for seeds in looks]
         table, _ = make_report(tmp_path, make_config(ARMS, range(4)), records + seen)
         assert ('added after a look' in table) == bool(said) and (not said or said in table)
     alone = [record for record in records if record.get('arm') in ('15%', '', None)]
     table, _ = make_report(tmp_path, make_config({'15%': {}}, range(4)), alone + seen)
     assert 'added after a look' not in table  # nothing is tested
+
+
+def test_arms_that_were_added_after_a_look_are_said(tmp_path):
+    records = make_records(list(ARMS), range(3))
+    for looks, said in (
+        ([['15%', '30%', '40%']], None),
+        ([['15%', '30%'], ['15%', '30%', '40%']], 'Added after a look at the results: arm 40%. p values'),
+        ([['15%'], ['15%', '30%']], 'Added after a look at the results: arm 30% and 40%. p values'),
+    ):
+        seen = [{'kind': 'report', 'seeds': [0, 1, 2], 'arms': arms} for arms in looks]
+        table, _ = make_report(tmp_path, make_config(ARMS, range(3)), records + seen)
+        assert ('Added after a look' in table) == bool(said) and (not said or said in table)

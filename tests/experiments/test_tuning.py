@@ -32,6 +32,11 @@ def test_the_length_that_arms_are_evaluated_at_is_not_crossed():
         Grid.parse(f'stages.{last}.length=16,32').crossed(CONFIGS)
 
 
+def test_a_field_without_its_section_is_told_where_it_may_be():
+    with pytest.raises(UserError, match="no field 'learning_rate' in the config: perhaps optimizer.learning_rate"):
+        Grid.parse('learning_rate=1e-3,0.01').crossed(CONFIGS)
+
+
 @pytest.mark.parametrize('values', ['0.001', '1e-3,0.001', '0.00123456,0.001234561,0.1', ''])
 def test_values_of_one_name_are_refused(values):
     with pytest.raises(UserError, match='--grid optimizer.learning_rate'):

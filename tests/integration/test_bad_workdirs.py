@@ -143,6 +143,11 @@ def test_a_workdir_of_another_ablation(refused, held):
     assert "baseline '15%' there, '40%' here" in refused('pretrain', *ON, '--arm', '40%')
 
 
+def test_an_arm_that_the_config_has_no_more(refused, held):
+    Path('other.py').write_text(Path('tiny.py').read_text().replace("'40%'", "'forty'"))
+    assert "arm '40%' there, none here" in refused('ablate', 'other.py', '--workdir', 'finished')
+
+
 def test_a_workdir_that_another_process_holds(refused, held):
     with open(held / '.lock', 'w') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

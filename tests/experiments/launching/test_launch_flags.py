@@ -63,6 +63,7 @@ def test_a_type_that_is_none(name):
         ([*GOOD, '--emit', 'slurm'], 'emit'),
         ([*GOOD, '--spott'], 'spott'),
         (GOOD, 'the command is missing'),
+        ([*GOOD, '--', ''], 'the command is missing'),
     ],
 )
 def test_a_mistake_is_one_line(words, message):
