@@ -128,6 +128,7 @@ class Study:
         self.workdir = workdir
         self._store = store
         self._preemption = preemption
+        self._said: set[str] = set()
 
     def carry_out(self, replicas: list[Replica], downstream: Downstream | None = None) -> None:
         """Trains and evaluates those of the replicas that are not finished yet, with their cohorts.
@@ -166,6 +167,12 @@ class Study:
                 except AllFailed as failed:  # the other cohorts go on
                     writer.write({'kind': 'finished', 'cohort': program.cohort.name, 'failure': str(failed)})
 
+    def _say_once(self, remark: str) -> None:
+        """What holds of every cohort of this text."""
+        if remark not in self._said:
+            say(remark)
+        self._said.add(remark)
+
     def _stop_if_asked(self) -> None:
         if hosts.in_any(self._preemption.requested):
             raise Stopped('stopped; all that was trained is saved. The same command goes on from here.')
@@ -202,7 +209,7 @@ class Study:
         if not finished:
             records, remarks = final_records(program, self._store, state, self._stop_if_asked)
             for remark in remarks:
-                say(remark)
+                self._say_once(remark)
             writer.write(*records, {'kind': 'finished', 'cohort': cohort.name})
             say(f'cohort {cohort.name}: evaluated in {time.monotonic() - trained:.0f} s')
         evaluated = time.monotonic()

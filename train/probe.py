@@ -47,11 +47,11 @@ class Probe:
 
     def _lacking(self, learnt: int, tested: int) -> str:
         if learnt < 2:
-            return 'no probe: the held-out documents have fewer than two labels'
+            return 'no probe of the frozen features, which needs held-out documents of two labels or more'
         if not tested:
-            return 'no probe: no label has two held-out documents'
+            return 'no probe of the frozen features: no label has two held-out documents'
         if not self._tested_P.any() or len(set(self._label_P[~self._tested_P])) < 2:
-            return 'no probe: too few held-out paragraphs'
+            return 'no probe of the frozen features: too few held-out paragraphs'
         return ''
 
     def majority(self, metric: str = 'probe_majority') -> list[dict]:

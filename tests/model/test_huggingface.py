@@ -53,6 +53,11 @@ def test_reads_what_it_writes(folder):
     assert_reads(folder)
 
 
+def test_whoever_may_read_the_one_file_may_read_the_other(folder):
+    modes = {(folder / name).stat().st_mode for name in ('config.json', 'model.safetensors')}
+    assert len(modes) == 1
+
+
 def test_without_head_as_a_bert_model_has_it(tmp_path):
     headless = {name: part for name, part in PARAMS.items() if name != 'head'}
     write_bert(tmp_path, CONFIG, headless)
