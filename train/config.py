@@ -276,8 +276,8 @@ class Config:
         longest = max(stage.length for stage in self.stages)
         if self.model.positions == 'learned' and longest > self.model.max_length:
             raise ValueError(f'model.max_length {self.model.max_length} is below the longest stage, {longest}')
-        if self.run.profile[1] > self.steps:
-            raise ValueError(f'run.profile {self.run.profile} ends beyond the run, which has {self.steps} updates')
+        if self.run.profile[0] >= self.steps:
+            raise ValueError(f'run.profile {self.run.profile} begins after the run, which has {self.steps} updates')
         if self.objective.has_pairs and self.model.type_vocab_size < 2:
             raise ValueError(
                 f'objective.rows {self.objective.rows} tells two segments apart by type: set model.type_vocab_size to 2'

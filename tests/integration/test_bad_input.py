@@ -53,7 +53,7 @@ def test_flags(refused, words, said):
         ('--masking.corruption-rate 0.2', 'are the same run: --masking.corruption_rate leave no difference'),
         ('--evaluation.rates 0.15 1.5', 'evaluation.rates (0.15, 1.5): give at least one rate'),
         ('--evaluation.rates 0.3', 'primary_rate 0.15 is none of evaluation.rates (0.3,)'),
-        ('--run.profile 2 100', 'run.profile (2, 100) ends beyond the run, which has 32 updates'),
+        ('--run.profile 32 40', 'run.profile (32, 40) begins after the run, which has 32 updates'),
         ('--run.devices 100000', 'run.devices is 100000: a CPU is split into 1024 devices at most'),
         ('--model.width 15', 'model.width 15 is not a multiple of model.heads 2'),
         ('--model.vocab-size 77', '--model.vocab_size 77: the tokenizer has 384; leave the flag out'),
