@@ -6,7 +6,7 @@ Source: Wettig et al. 2023, Section 5 and Table 3 (large); its figures are secon
 Command: python -m experiments.ablate configs/prediction_rate.py --scale cpu --workdir runs/prediction_rate
 Cost: 6 arms; at paper scale 12.1 billion tokens a replica. An arm that predicts c times what it corrupts encodes c
 copies of each row: 8 at 5/40, 4 at 10/40, 2 at 20/40, so the six encode as much as 17 arms of one copy.
-At cpu scale, with little more than half the steps of other configs for it, about 8 minutes on 2 cores.
+At cpu scale, with little more than half the steps of other configs, about 8 minutes on 2 cores.
 
 At paper scale this is masking_rate's recipe without the further steps at 512, as the table has GLUE alone. Not as
 published: as in masking_rate.
@@ -19,6 +19,10 @@ from experiments.ablation import Ablation, Arm
 from experiments.config_paths import changed
 
 
+STEPS = {'smoke': (36, 4), 'cpu': (750, 80)}
+"""Updates of both stages, about half of other configs', so that the copies take no more time than a scale has."""
+
+
 def _arm(corrupted: float, predicted: float) -> Arm:
     changes = {'masking.corruption_rate': corrupted}
     if predicted != corrupted:
@@ -28,8 +32,8 @@ def _arm(corrupted: float, predicted: float) -> Arm:
 
 def config(scale: str) -> Ablation:
     base = glue_recipe(scale)
-    if scale == 'cpu':
-        base = changed(base, {'stages.0.steps': 750, 'stages.1.steps': 80})
+    if scale in STEPS:
+        base = changed(base, dict(zip(('stages.0.steps', 'stages.1.steps'), STEPS[scale], strict=True)))
     return Ablation(
         name='prediction_rate',
         claim='More predictions help and more corruption hurts; the masking rate trades them (Wettig et al. 2023).',
