@@ -18,7 +18,6 @@ from configs.published import table
 from experiments.ablation import Ablation, Arm
 from experiments.config_paths import changed
 
-
 STEPS = {'smoke': (36, 4), 'cpu': (750, 80)}
 """Updates of both stages, about half of other configs', so that the copies take no more time than a scale has."""
 

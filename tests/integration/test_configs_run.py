@@ -70,7 +70,7 @@ def test_curriculum_arms_differ_in_structure_and_run_one_after_another(clone):
 
 
 def test_prediction_rate_arms_encode_copies(clone):
-    output, workdir = smoke(clone, 'prediction_rate', '--seeds', '1', '--stages.0.steps', '12', '--stages.1.steps', '4')
+    output, workdir = smoke(clone, 'prediction_rate', '--stages.0.steps', '12', '--stages.1.steps', '4')
     one, two, four, eight = programs(workdir)
     assert one == {'corrupt 40%, predict 40%', 'corrupt 40%, predict 20%', 'corrupt 20%, predict 20%'}
     assert (two, four) == ({'corrupt 20%, predict 40%'}, {'corrupt 10%, predict 40%'})
