@@ -17,6 +17,17 @@ from train.metrics import read
 CONFIGS = sorted(path.stem for path in (ROOT / 'configs').glob('*.py') if 'def config(' in path.read_text())
 
 
+LEAN = (
+    '--evaluation.likelihood-paragraphs',
+    '0',
+    '--evaluation.probe-paragraphs',
+    '0',
+    '--evaluation.curve-every',
+    '0',
+)
+"""What masking_rate's run has tried already."""
+
+
 @pytest.fixture(scope='session')
 def clone(tmp_path_factory) -> Place:
     """A working directory with nothing in it but the configs."""
@@ -58,7 +69,7 @@ def test_masking_rate_arms_differ_in_traced_numbers_and_share_a_program(clone):
 
 
 def test_curriculum_arms_differ_in_structure_and_run_one_after_another(clone):
-    output, workdir = smoke(clone, 'curriculum')
+    output, workdir = smoke(clone, 'curriculum', *LEAN)
     assert programs(workdir) == [{'short, then long'}, {'long, equal tokens'}, {'long, equal FLOPs'}]
     assert re.findall(r'cohort (\d): compiled (\d) stages?', output) == [('0', '2'), ('1', '1'), ('2', '1')]
     assert 'two programs' in output
@@ -70,7 +81,7 @@ def test_curriculum_arms_differ_in_structure_and_run_one_after_another(clone):
 
 
 def test_prediction_rate_arms_encode_copies(clone):
-    output, workdir = smoke(clone, 'prediction_rate', '--stages.0.steps', '12', '--stages.1.steps', '4')
+    output, workdir = smoke(clone, 'prediction_rate', *LEAN, '--stages.0.steps', '12', '--stages.1.steps', '4')
     one, two, four, eight = programs(workdir)
     assert one == {'corrupt 40%, predict 40%', 'corrupt 40%, predict 20%', 'corrupt 20%, predict 20%'}
     assert (two, four) == ({'corrupt 20%, predict 40%'}, {'corrupt 10%, predict 40%'})
