@@ -18,7 +18,7 @@ from configs.published import table
 from experiments.ablation import Ablation, Arm
 from experiments.config_paths import changed
 
-STEPS = {'smoke': (36, 4), 'cpu': (750, 80)}
+STEPS = {'smoke': {'stages.0.steps': 36, 'stages.1.steps': 4}, 'cpu': {'stages.0.steps': 750, 'stages.1.steps': 80}}
 """Updates of both stages, about half of other configs', so that the copies take no more time than a scale has."""
 
 
@@ -30,13 +30,10 @@ def _arm(corrupted: float, predicted: float) -> Arm:
 
 
 def config(scale: str) -> Ablation:
-    base = glue_recipe(scale)
-    if scale in STEPS:
-        base = changed(base, dict(zip(('stages.0.steps', 'stages.1.steps'), STEPS[scale], strict=True)))
     return Ablation(
         name='prediction_rate',
         claim='More predictions help and more corruption hurts; the masking rate trades them (Wettig et al. 2023).',
-        base=base,
+        base=changed(glue_recipe(scale), STEPS.get(scale, {})),
         arms=(
             _arm(0.40, 0.40),
             _arm(0.40, 0.20),

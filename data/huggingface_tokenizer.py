@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -54,14 +55,27 @@ class HuggingFaceTokenizer:
 
     def encode(self, texts: Sequence[str]) -> list[np.ndarray]:
         """Each text's ids, int32, none of them special but unknown; white space counts as one space."""
-        return self.encode_lines([one_line(text) for text in texts])
+        return [np.array(found.ids, np.int32) for found in self._encode([one_line(text) for text in texts])]
 
-    def encode_lines(self, lines: Sequence[str]) -> list[np.ndarray]:
-        """The same of texts as `one_line` gives them, which `paragraphs` are."""
+    def encode_parts(self, lines: Sequence[Sequence[str]]) -> Iterator[tuple[np.ndarray, list[int]]]:
+        """The same of lines in parts, joined as `one_line` gives them; and how many tokens begin in each part."""
+        for parts, found in zip(lines, self._encode([''.join(parts) for parts in lines]), strict=True):
+            yield np.array(found.ids, np.int32), self._counts(parts, found)
+
+    def _counts(self, parts: Sequence[str], found: tokenizers.Encoding) -> list[int]:
+        begins, end = [], len(''.join(parts)) + self._space_before
+        for part, place in zip(parts[:-1], accumulate(map(len, parts[:-1])), strict=True):
+            place += self._space_before - part.endswith(' ')  # a space belongs to the token that it begins
+            # No token has a letter that the normalizer drops.
+            tokens = (found.char_to_token(letter) for letter in range(place, end))
+            token = next((token for token in tokens if token is not None), len(found))
+            begins.append(token + (token < len(found) and found.token_to_chars(token)[0] < place))
+        return [end - begin for begin, end in pairwise([0, *begins, len(found)])]
+
+    def _encode(self, lines: Sequence[str]) -> list[tokenizers.Encoding]:
         if self._space_before:
             lines = [f' {line}' if line else '' for line in lines]
-        encodings = self._tokenizer.encode_batch_fast(lines, add_special_tokens=False)
-        return [np.array(encoding.ids, np.int32) for encoding in encodings]
+        return self._tokenizer.encode_batch(lines, add_special_tokens=False)
 
     def locate(self, texts: Sequence[str]) -> list[Located]:
         """As `encode`, and where in the text each token stands; bytes of one letter all stand where it does."""
@@ -69,7 +83,7 @@ class HuggingFaceTokenizer:
 
     def _encode_line(self, line: str) -> tuple[list[int], list[tuple[int, int]]]:
         space = int(bool(self._space_before and line))
-        (found,) = self._tokenizer.encode_batch([' ' * space + line], add_special_tokens=False)
+        (found,) = self._encode([line])
         return found.ids, [(max(begin - space, 0), max(end - space, 0)) for begin, end in found.offsets]
 
     def decode(self, ids) -> str:

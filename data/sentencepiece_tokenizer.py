@@ -5,6 +5,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -56,10 +57,29 @@ class SentencePieceTokenizer:
 
     def encode(self, texts: Sequence[str]) -> list[np.ndarray]:
         """Each text's ids, int32, none of them special; white space counts as one space."""
-        return self.encode_lines([one_line(text) for text in texts])
+        return self._encode([one_line(text) for text in texts])
 
-    def encode_lines(self, lines: Sequence[str]) -> list[np.ndarray]:
-        """The same of texts as `one_line` gives them, which `paragraphs` are. On one thread."""
+    def encode_parts(self, lines: Sequence[Sequence[str]]) -> Iterator[tuple[np.ndarray, list[int]]]:
+        """The same of lines in parts, joined as `one_line` gives them; and how many tokens begin in each part."""
+        for parts, ids_T in zip(lines, self._encode([''.join(parts) for parts in lines]), strict=True):
+            yield ids_T, self._counts(parts, ids_T)
+
+    def _counts(self, parts: Sequence[str], ids_T: np.ndarray) -> list[int]:
+        if len(parts) < 2:
+            return [len(ids_T)]
+        *others, _ = parts
+        words = self.starts_word[ids_T].nonzero()[0].tolist()
+        spaces = [part.count(' ') for part in parts]
+        if len(words) == sum(spaces) + 1 and all(part.endswith(' ') for part in others):
+            # Words are what stands between spaces, and tell where parts begin. To locate takes nine times as long.
+            begins = [words[number] for number in accumulate(spaces[:-1])]
+        else:
+            (located,) = self.locate([''.join(parts)])
+            begins = np.searchsorted(located.spans_Tx2[:, 0], list(accumulate(map(len, others)))).tolist()
+        return [end - begin for begin, end in pairwise([0, *begins, len(ids_T)])]
+
+    def _encode(self, lines: Sequence[str]) -> list[np.ndarray]:
+        """On one thread."""
         return self.processor.encode(lines, return_type='numpy', num_threads=1)
 
     def locate(self, texts: Sequence[str]) -> list[Located]:

@@ -7,7 +7,7 @@ from data.huggingface_tokenizer import HuggingFaceTokenizer
 from data.sentencepiece_tokenizer import SentencePieceTokenizer
 
 Tokenizer = SentencePieceTokenizer | HuggingFaceTokenizer
-"""Both have `vocabulary`, `starts_word`, `normalizer`, `encode`, `encode_lines`, `locate`, `decode`, `pieces`,
+"""Both have `vocabulary`, `starts_word`, `normalizer`, `encode`, `encode_parts`, `locate`, `decode`, `pieces`,
 `content` and `save`."""
 _KINDS = (SentencePieceTokenizer, HuggingFaceTokenizer)
 

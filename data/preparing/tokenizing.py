@@ -4,6 +4,7 @@ import functools
 import io
 import json
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -72,30 +73,24 @@ def tokenize_chunk(task: TokenizeTask) -> None:
     documents = [document.split('\n') for document in documents_in(task.files, task.chunk)]
     chosen = np.flatnonzero(task.kept_N)
     lines = [line for number in chosen for line in documents[number]]
-    ids, lengths_S, sentences_P = encode_sentences(tokenizer, lines, task.language)
-    sizes_P = np.array(list(map(len, ids)), np.int64)
+    encoded = encode_sentences(tokenizer, lines, task.language)
     sep = np.array([tokenizer.vocabulary.sep], np.int32)
     held = {split: {part: [] for part in PARTS} for split in SPLITS}
     empty = 0
-    line_D = np.cumsum([0, *(len(documents[number]) for number in chosen)])
-    sentence_D = np.append(0, np.cumsum(sentences_P))[line_D]
-    for place, number in enumerate(chosen):
-        own = slice(*line_D[place : place + 2])
-        sentences, paragraphs = lengths_S[slice(*sentence_D[place : place + 2])], sizes_P[own]
-        paragraphs = paragraphs[paragraphs > 0]
-        if not len(paragraphs):
+    for number in chosen:
+        paragraphs = [(ids_T, counts) for ids_T, counts in (next(encoded) for _ in documents[number]) if counts]
+        if not paragraphs:
             empty += 1
             continue
-        sentences[-1] += 1  # [SEP], which ends a document
-        paragraphs[-1] += 1
+        paragraphs[-1][1][-1] += 1  # [SEP], which ends a document
         into = held[SPLITS[int(task.heldout_N[number])]]
-        into['tokens'] += [*ids[own], sep]
-        into['sentences'].append(sentences)
-        into['paragraphs'].append(paragraphs)
-        into['documents'].append([paragraphs.sum()])
-        into['labels'].append([task.labels_N[number]])
+        into['tokens'] += [*(ids_T for ids_T, _ in paragraphs), sep]
+        into['sentences'] += chain.from_iterable(counts for _, counts in paragraphs)
+        into['paragraphs'] += (sum(counts) for _, counts in paragraphs)
+        into['documents'].append(sum(sum(counts) for _, counts in paragraphs))
+        into['labels'].append(task.labels_N[number])
     arrays = {
-        f'{split}.{part}': _joined(found, task.dtype if part == 'tokens' else np.int64)
+        f'{split}.{part}': _joined(found, task.dtype) if part == 'tokens' else np.array(found, np.int64)
         for split, parts in held.items()
         for part, found in parts.items()
     }
@@ -106,7 +101,7 @@ def tokenize_chunk(task: TokenizeTask) -> None:
     task.files.write(task.done, json.dumps(counts).encode())
 
 
-def _joined(arrays: list[np.ndarray], dtype) -> np.ndarray:
+def _joined(arrays: list[np.ndarray], dtype: str) -> np.ndarray:
     return np.concatenate(arrays, dtype=dtype, casting='unsafe') if arrays else np.empty(0, dtype)
 
 

@@ -1,5 +1,7 @@
 """Where each token stands in the text as it was given."""
 
+from itertools import accumulate, pairwise
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -70,6 +72,32 @@ def test_tokens_are_those_of_encode_and_their_places_are_exact(kind, tokenizers)
         assert (np.diff(begins) >= 0).all() and (np.diff(ends) >= 0).all()
         for begin, end in found.spans_Tx2[begins < ends]:
             assert not text[begin].isspace() and not text[end - 1].isspace()
+
+    check()
+
+
+LETTERS = st.sampled_from([*'aMt.,?´\u200b\u0301日本。😀▁', 'the ', 'States', *4 * ' '])
+
+
+@pytest.mark.parametrize('kind', ['unigram', 'bpe', *KINDS])
+def test_tokens_are_counted_for_the_part_that_they_begin_in(kind, tokenizers):
+    tokenizer = tokenizers[kind]
+
+    @given(st.lists(st.lists(LETTERS, max_size=9).map(''.join)))
+    @example(['He came, he saw. ', 'He left! ', 'Was it so?'])
+    @example(['今天很好。', '我们走吧!'])
+    @settings(deadline=None, max_examples=200)
+    def check(texts):
+        line = one_line(''.join(texts))
+        places = sorted({min(place, len(line)) for place in accumulate(map(len, texts[:-1]), initial=0)})
+        parts = [line[begin:end] for begin, end in pairwise([*places, len(line)])]
+        ((ids_T, counts),) = tokenizer.encode_parts([parts])
+        (found,) = tokenizer.locate([line])
+        assert ids_T.tolist() == found.ids.tolist()
+        begins = found.spans_Tx2[:, 0]
+        bounds = pairwise([*places, len(line) + 1])
+        expected = [int(((begin <= begins) & (begins < end)).sum()) for begin, end in bounds]
+        assert counts == expected
 
     check()
 

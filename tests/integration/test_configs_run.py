@@ -16,15 +16,7 @@ from train.metrics import read
 
 CONFIGS = sorted(path.stem for path in (ROOT / 'configs').glob('*.py') if 'def config(' in path.read_text())
 
-
-LEAN = (
-    '--evaluation.likelihood-paragraphs',
-    '0',
-    '--evaluation.probe-paragraphs',
-    '0',
-    '--evaluation.curve-every',
-    '0',
-)
+LEAN = ('--evaluation.likelihood-paragraphs=0', '--evaluation.probe-paragraphs=0', '--evaluation.curve-every=0')
 """What masking_rate's run has tried already."""
 
 
@@ -69,7 +61,8 @@ def test_masking_rate_arms_differ_in_traced_numbers_and_share_a_program(clone):
 
 
 def test_curriculum_arms_differ_in_structure_and_run_one_after_another(clone):
-    output, workdir = smoke(clone, 'curriculum', *LEAN)
+    output, workdir = smoke(clone, 'curriculum', *LEAN, '--evaluation.probe-paragraphs=1')
+    assert output.count('no probe of the frozen features: too few held-out paragraphs') == 1
     assert programs(workdir) == [{'short, then long'}, {'long, equal tokens'}, {'long, equal FLOPs'}]
     assert re.findall(r'cohort (\d): compiled (\d) stages?', output) == [('0', '2'), ('1', '1'), ('2', '1')]
     assert 'two programs' in output
