@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import datetime
 import platform
 import shlex
 import sys
@@ -194,7 +195,8 @@ class Study:
         began = time.monotonic()
         about = {'kind': 'run', 'cohort': cohort.name}
         host = f'{platform.machine()}, {len(program.mesh.devices.flat)} x {jax.devices()[0].device_kind}'
-        writer.write({**about, 'event': 'start', 'host': host, 'versions': versions()})
+        date = datetime.datetime.now(datetime.UTC).date().isoformat()
+        writer.write({**about, 'event': 'start', 'date': date, 'host': host, 'versions': versions()})
         folder = self.workdir.path / 'checkpoints' / cohort.name
         run = cohort.config.run
         with Checkpoints(folder, run.keep_checkpoints, log=say, keep_every=run.keep_every) as checkpoints:

@@ -47,9 +47,13 @@ def _wall_time(results: Results) -> list[str]:
             tuning = sum(run.get('fine_tuning', 0.0) for run in ends)
             parts = f'training {training}' + (f' and fine-tuning {duration(tuning)}' if tuning >= 1 else '')
             text += f'Wall time {whole}, of which {parts}, shared by all replicas: it has no split by arm. '
-        text += f'Machine: {listed(list(dict.fromkeys(run["host"] for run in starts)))}.'
+        text += f'Machine: {listed(list(dict.fromkeys(map(_host, starts))))}.'
         if len(starts) > len(ends):
             cut = counted_number(len(starts) - len(ends), 'start')
             text += f' Not counted: {cut} without an end on record (stopped, killed or still running).'
         lines.append(text)
     return lines
+
+
+def _host(start: dict) -> str:
+    return start['host'] + (f', {start["date"]}' if 'date' in start else '')  # records of before 2026-12 have no date

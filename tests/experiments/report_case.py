@@ -64,7 +64,9 @@ def figure(arm, seed, metric, value, rate=None, task=None, step=600, stage=1) ->
 def make_records(arms: list[str], seeds, losses=None, own=None) -> list[dict]:
     """What a finished ablation leaves: figures, curves, examples, counts and wall times."""
     run = {'kind': 'run', 'cohort': '0'}
-    records = [{**run, 'event': 'start', 'host': 'x86_64, 2 x cpu', 'versions': {'jax': '0.10.2'}}]
+    records = [
+        {**run, 'event': 'start', 'date': '2026-11-30', 'host': 'x86_64, 2 x cpu', 'versions': {'jax': '0.10.2'}}
+    ]
     for index, arm in enumerate(arms):
         means = (losses or LOSSES).get(arm, (4.6, 4.9, 5.1))
         for seed in seeds:

@@ -67,7 +67,7 @@ def test_one_seed_and_no_spread_are_said_in_words(tmp_path, seeds):
 def test_a_run_without_any_figure_yet_and_one_arm_alone(tmp_path):
     table, _ = make_report(tmp_path / 'begun', make_config(ARMS), make_records([], [])[:1])
     assert 'Planned, and without a result yet: arm 15%, seed 0, 1 and 2; arm 30%' in table
-    assert 'Machine: x86_64, 2 x cpu. Not counted: 1 start without an end on record' in table
+    assert 'Machine: x86_64, 2 x cpu, 2026-11-30. Not counted: 1 start without an end on record' in table
     table, page = make_report(tmp_path / 'one', make_config({'15%': {}}), make_records(['15%'], range(3)))
     assert 'One arm alone: nothing to compare.' in table and 'differences.png' not in table
     assert page.count('<img') == 1

@@ -84,7 +84,8 @@ def test_an_ablation_ends_with_a_table_and_a_workdir_that_holds_everything(place
     page = files['report.html'].decode()
     assert page.count('data:image/png;base64,') == 2
     assert not re.findall(r'(?:src|href)="(?!data:|#)', page)
-    assert 'Loss, nats a token' in files['table.md'].decode()
+    table = files['table.md'].decode()
+    assert 'Loss, nats a token' in table and re.search(r'Machine: .*, \d{4}-\d\d-\d\d\.', table)
 
 
 def test_the_same_command_again_trains_nothing_and_changes_no_result(place, finished, copied):
