@@ -13,7 +13,7 @@ from data.config import DataConfig
 from data.errors import UserError, flags_below
 from data.files import Files
 from data.preparing.runners import Runner, all_cores
-from data.store import MANIFEST, TokenStore, check_store, open_store, read_manifest
+from data.store import MANIFEST, Share, TokenStore, check_store, open_store, read_manifest
 from data.tally import sentence
 
 
@@ -23,6 +23,7 @@ def prepare(
     overwrite: bool = False,
     log: Callable[[str], None] = print,
     run: Runner = all_cores,
+    share: Share = (0, 1),
 ) -> TokenStore:
     """Makes the token store of `config` in folder `out`, or finds it finished there.
 
@@ -32,6 +33,7 @@ def prepare(
       overwrite: make it anew in place of a store made with other options, or of a broken one.
       log: takes the lines that say what was read and dropped.
       run: who carries out the steps; the store is the same.
+      share: how much of a store that is there already is compared with its hashes.
 
     Raises:
       UserError: the corpus cannot be read or is too small, or `out` holds something else, or something damaged.
@@ -39,11 +41,11 @@ def prepare(
     out = Path(out)
     out = out.resolve() if out.is_symlink() else out  # the folder is put in place whole, the link stays
     try:
-        store = None if overwrite else _finished(config, out)
+        store = None if overwrite else _finished(config, out, share)
         if store is None:
             _refuse_foreign(out)
             with partial_folder(out, log, lambda folder: _same_plan(config, folder)) as partial:
-                store = None if overwrite else _finished(config, out)  # made by the process that was waited for
+                store = None if overwrite else _finished(config, out, share)  # made by the process that was waited for
                 if store is None:
                     build(config, Files(str(partial)), run, log)
                     publish(partial, out)
@@ -75,23 +77,25 @@ def prepare_remote(config: DataConfig, out: str, run: Runner, log: Callable[[str
     log(summary(out, manifest))
 
 
-def store_for(config: DataConfig, log: Callable[[str], None] = print) -> TokenStore:
-    """The store that a run reads, prepared if it is missing, and cut to `max_train_tokens`.
+def store_for(config: DataConfig, log: Callable[[str], None] = print, share: Share = (0, 1)) -> TokenStore:
+    """The store that a run reads, prepared if it is missing, and cut to `max_train_tokens`; `share` as in `prepare`.
 
     Raises:
       UserError: as `prepare`; also when the store was made with other options.
     """
     with flags_below('data', DataConfig):
-        return prepare(config, store_folder(config), log=log).cut(config.max_train_tokens)
+        return prepare(config, store_folder(config), log=log, share=share).cut(config.max_train_tokens)
 
 
-def open_prepared(config: DataConfig) -> TokenStore:
-    """The same store, where another process has made and checked it.
+def open_prepared(config: DataConfig, share: Share) -> TokenStore:
+    """The same store, where another process has made it, or found it and checked its own share.
 
     Raises:
-      UserError: it is not there, or cannot be read.
+      UserError: it is not there, or cannot be read, or something in this share is damaged.
     """
-    return open_store(store_folder(config)).cut(config.max_train_tokens)
+    store = open_store(store_folder(config))
+    check_store(store, share)
+    return store.cut(config.max_train_tokens)
 
 
 def store_folder(config: DataConfig) -> Path:
@@ -118,7 +122,7 @@ def summary(folder: str | Path, manifest: dict) -> str:
     return f'{folder}: {sentence(manifest["counts"])}; kept {parts}; {tokenizer["size"]:,} pieces'
 
 
-def _finished(config: DataConfig, out: Path) -> TokenStore | None:
+def _finished(config: DataConfig, out: Path, share: Share) -> TokenStore | None:
     """The store in `out`, if there is one."""
     if not (out / MANIFEST).exists():
         return None
@@ -135,7 +139,7 @@ def _finished(config: DataConfig, out: Path) -> TokenStore | None:
     if path and path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() != made_by:
         raise UserError(f'{out}: made by another tokenizer than {path}; {mend}')
     store = open_store(out)
-    check_store(store)
+    check_store(store, share)
     return store
 
 

@@ -110,14 +110,20 @@ def open_store(folder: str | Path) -> TokenStore:
     return TokenStore(folder, train, heldout, tokenizer, manifest)
 
 
-def check_store(store: TokenStore) -> None:
-    """Reads a store whole and compares it with the hashes in its manifest.
+Share = tuple[int, int]
+"""(i, n): what the i-th of n hosts does, which share a work."""
+
+
+def check_store(store: TokenStore, share: Share = (0, 1)) -> None:
+    """Reads every n-th file of a store from the i-th on and compares it with its hash in the manifest.
 
     Raises:
       UserError: a file is damaged; it is named.
     """
     splits = store.manifest['splits'].values()
-    check(store.folder, [shard for split in splits for part in PARTS for shard in split['shards'][part]])
+    shards = [shard for split in splits for part in PARTS for shard in split['shards'][part]]
+    first, hosts = share
+    check(store.folder, shards[first::hosts])
 
 
 def _open_split(folder: Path, name: str, manifest: dict) -> Split:

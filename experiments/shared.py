@@ -13,7 +13,7 @@ from train.metrics import read
 
 
 def shared_store(config: DataConfig, collocations: bool, log: Callable[[str], None]) -> TokenStore:
-    """The store of a run: prepared, if it is missing, and checked by the first host.
+    """The store of a run: prepared by the first host, if it is missing, else checked by all, each a share of its files.
 
     Args:
       collocations: with those that are mined from it.
@@ -25,10 +25,11 @@ def shared_store(config: DataConfig, collocations: bool, log: Callable[[str], No
     def whole(store: TokenStore) -> TokenStore:
         return with_collocations(store, log) if collocations else store
 
-    found = []
-    hosts.from_first(lambda: found.append(whole(store_for(config, log=log))))
-    with hosts.together(UserError(f'another host cannot open the token store {store_folder(config)}')):
-        return found[0] if found else whole(open_prepared(config))
+    found, share = [], hosts.share()
+    hosts.from_first(lambda: found.append(whole(store_for(config, log, share))))
+    elsewhere = 'missing or damaged: what it says names the file'
+    with hosts.together(UserError(f'another host finds the token store {store_folder(config)} {elsewhere}')):
+        return found[0] if found else whole(open_prepared(config, share))
 
 
 def shared_records(path: Path) -> list[dict]:

@@ -30,6 +30,11 @@ def is_first() -> bool:
     return jax.process_index() == 0
 
 
+def share() -> tuple[int, int]:
+    """(i, n): this process is the i-th of n."""
+    return jax.process_index(), jax.process_count()
+
+
 def wait() -> None:
     """Waits for all processes to come here; raises JaxRuntimeError once one has died.
 

@@ -1,6 +1,7 @@
 """Runs of several processes: the figures of one process, each row once, and one way out for all of them."""
 
 import re
+import shutil
 import signal
 import time
 
@@ -111,6 +112,22 @@ def test_what_a_run_of_several_processes_cannot_do_is_one_line_from_each(place, 
         line = run.said(number).splitlines()[-1]
         assert line.startswith('error: run.mesh') and 'leaves processes [1] without work' in line
     assert not (place.folder / 'idle').exists()
+
+
+@pytest.mark.slow
+def test_each_process_compares_its_share_of_the_store_with_its_hashes(place, command):
+    """Of the files, train's tokens are the first process's and train's documents the second's."""
+    shutil.copytree(place.folder / 'store', place.folder / 'damaged')
+    shard = place.folder / 'damaged/train.documents-00000.bin'
+    content = bytearray(shard.read_bytes())
+    content[8] ^= 1
+    shard.write_bytes(content)
+    words = ['damaged' if word == 'store' else word for word in command]
+    run = start(place, 'unsound', 2, *words, 'unsound').ends(2, 2)
+    here, elsewhere = (run.said(number).splitlines()[-1] for number in (1, 0))
+    assert here.startswith('error: damaged/train.documents-00000.bin is damaged: its sha256 is ')
+    assert elsewhere.startswith('error: another host finds the token store damaged missing or damaged')
+    assert not (place.folder / 'unsound').exists()
 
 
 @pytest.mark.slow
