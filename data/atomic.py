@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from data.errors import UserError
+from data.errors import Unfinished, UserError
 
 
 @contextlib.contextmanager
@@ -27,8 +27,9 @@ def partial_folder(
         if not goes_on(partial):
             _clear(partial)
         yield partial
-    except UserError:
-        shutil.rmtree(partial, ignore_errors=True)
+    except UserError as error:
+        if not isinstance(error, Unfinished):
+            shutil.rmtree(partial, ignore_errors=True)
         raise
     finally:
         if _same(folder, partial) and not any(partial.iterdir()):  # it was not needed

@@ -13,6 +13,10 @@ class UserError(Exception):
     """
 
 
+class Unfinished(UserError):
+    """It goes on from what is there already, which must not be cleared away."""
+
+
 @contextlib.contextmanager
 def flags_below(section: str, kind: type) -> Iterator[None]:
     """Makes `--FIELD` of a config dataclass in errors `--SECTION.FIELD`, as it is called where it is a part of a run.

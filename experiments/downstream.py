@@ -119,6 +119,7 @@ class Downstream:
             if hosts.is_first():
                 done_now = {'kind': 'evaluated', 'cohort': cohort.name, 'task': title}
                 writer.write(*self._about(loaded), *figures, done_now)
+                writer.flush()
                 shutil.rmtree(folder, ignore_errors=True)
             self._log(f'cohort {cohort.name}: {title} in {time.monotonic() - began:.0f} s')
 

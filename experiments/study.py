@@ -213,6 +213,7 @@ class Study:
             for remark in remarks:
                 self._say_once(remark)
             writer.write(*records, {'kind': 'finished', 'cohort': cohort.name})
+            writer.flush()
             say(f'cohort {cohort.name}: evaluated in {time.monotonic() - trained:.0f} s')
         evaluated = time.monotonic()
         if downstream:

@@ -29,7 +29,7 @@ class Chip:
     dimensions: int
     """Of the torus of links: each chip has two links along each."""
     largest: int
-    """Chips of the largest slice."""
+    """Chips of the largest slice that can be had (a pod of v5p has 8,960)."""
 
 
 CHIPS = {
@@ -37,7 +37,7 @@ CHIPS = {
     for chip in (
         Chip('v4', 'TPU v4', 275e12, 30.75 * GIB, 1200e9, 45e9, 3, 4096),
         Chip('v5e', 'TPU v5 lite', 197e12, 15.75 * GIB, 819e9, 45e9, 2, 256),
-        Chip('v5p', 'TPU v5', 459e12, 95.74 * GIB, 2765e9, 90e9, 3, 8960),
+        Chip('v5p', 'TPU v5', 459e12, 95.74 * GIB, 2765e9, 90e9, 3, 6144),
         Chip('v6e', 'TPU v6 lite', 918e12, 31.25 * GIB, 1638e9, 90e9, 2, 256),
     )
 }

@@ -110,9 +110,10 @@ def train(
                     settle()
                     curve(state, index, step)
                 # Read once: a signal may arrive between two readings.
-                asked, due = votes(preemption.requested, times.due(step, clock()))
+                asked, due = votes(preemption.requested, times.due(clock()))
                 if asked or due or at_end or times.kept(step):
                     settle()
+                    writer.flush()  # a checkpoint never has a step of which there is no record
                     checkpoints.save(step, state, {**meta, 'step': step, 'stage': index})
                     times.saved(clock())
                     votes.drop()
@@ -120,7 +121,6 @@ def train(
                         log(records.line(step))
                 if asked and step < config.steps:
                     checkpoints.wait()
-                    writer.flush()
                     raise Stopped(
                         f'stopped at step {step} of {config.steps}; saved. The same command goes on from here.'
                     )

@@ -10,6 +10,7 @@ cohort_targets_per_second) and mfu are of all replicas of its cohort together.
 """
 
 import contextlib
+import io
 import json
 import math
 import os
@@ -92,7 +93,13 @@ class Metrics:
         self._open()
 
     def flush(self) -> None:
-        """Hands TensorBoard's buffers to the operating system; metrics.jsonl has none."""
+        """Closes metrics.jsonl and opens it again, and hands TensorBoard's buffers to the operating system.
+
+        A mounted bucket (gcsfuse) takes over what was written when the file is closed: only then does it outlive the
+        machine.
+        """
+        self._file.close()
+        self._file = self._opened()
         for writer in self._writers.values():
             writer.flush()
 
@@ -109,8 +116,11 @@ class Metrics:
         with contextlib.suppress(*([OSError] if kind else [])):  # of a full disk one error is enough
             self.close()
 
+    def _opened(self) -> io.FileIO:
+        return open(self._path, 'ab', buffering=0)
+
     def _open(self) -> None:
-        self._file = open(self._path, 'ab', buffering=0)  # noqa: SIM115 (closed by close)
+        self._file = self._opened()
         content = self._path.read_bytes()
         self._file.truncate(content.rfind(b'\n') + 1)
 

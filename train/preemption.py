@@ -1,17 +1,23 @@
 """Being asked to stop: SIGTERM from a scheduler, SIGINT from the keyboard."""
 
+import math
 import os
 import signal
 import socket
 import sys
 import threading
+import time
 from typing import Any
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
+SAME_SECONDS = 5
+"""One request may come as two: a machine that shuts down tells every process, and a supervisor tells its own again."""
 
 
 class Preemption:
     """While entered, a first signal sets `requested`, for the loop to save and stop; a second ends the process at once.
+
+    SIGTERM within `SAME_SECONDS` of another is the same one.
 
     Python runs its signal handlers between bytecodes of the main thread, that is not while XLA compiles. The numbers
     of arriving signals go through a socket to a thread of ours instead, which answers at any time.
@@ -19,6 +25,7 @@ class Preemption:
 
     def __init__(self):
         self.requested = False
+        self._terminated_at = -math.inf
 
     def __enter__(self) -> 'Preemption':
         """Takes over the signals.
@@ -50,6 +57,10 @@ class Preemption:
                     self._take(signal.Signals(number))
 
     def _take(self, number: signal.Signals) -> None:
+        if number == signal.SIGTERM:
+            before, self._terminated_at = self._terminated_at, time.monotonic()
+            if self._terminated_at - before < SAME_SECONDS:
+                return
         if self.requested:
             os._exit(128 + number)
         self.requested = True

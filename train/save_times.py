@@ -11,15 +11,12 @@ class SaveTimes:
         self._every, self._seconds = run.keep_every, run.checkpoint_seconds
         self._saved_at = now
 
-    def due(self, step: int, now: float) -> bool:
-        """Whether the state after `step` updates is to be saved.
-
-        A function of these two and of earlier calls alone: processes that are given the same `now` decide alike.
-        """
-        return self.kept(step) or now - self._saved_at >= self._seconds
+    def due(self, now: float) -> bool:
+        """Whether it is time to save."""
+        return now - self._saved_at >= self._seconds
 
     def kept(self, step: int) -> bool:
-        """Whether that state is one to be kept for good, which no clock decides."""
+        """Whether the state after `step` updates is one to be kept for good, which no clock decides."""
         return bool(self._every and step % self._every == 0)
 
     def saved(self, now: float) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from data.errors import UserError
+from data.errors import Unfinished
 
 Runner = Callable[[str, Callable[[Any], None], Sequence[Any]], None]
 """Called with a step's name, its function and its tasks; returns when all are done.
@@ -38,7 +38,8 @@ def all_cores(name: str, step: Callable[[Any], None], tasks: Sequence[Any]) -> N
     """In a process a core; little work in this one.
 
     Raises:
-      UserError: a task's own; of several, that of the first task. Or a process was killed.
+      UserError: a task's own; of several, that of the first task.
+      Unfinished: a process was killed.
     """
     workers = min(cores(), len(tasks), sum(task.size for task in tasks) // BYTES_A_WORKER)
     if workers < 2:
@@ -50,7 +51,7 @@ def all_cores(name: str, step: Callable[[Any], None], tasks: Sequence[Any]) -> N
             for _ in _shown(name, pool.map(step, tasks), len(tasks)):
                 pass
         except BrokenProcessPool:
-            raise UserError(
+            raise Unfinished(
                 f'{name}: a process of {workers} was killed, most likely for want of memory: use fewer cores '
                 '(taskset), or shorter documents; the same command goes on from here'
             ) from None

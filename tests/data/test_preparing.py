@@ -165,6 +165,21 @@ def test_a_killed_worker_is_one_line(monkeypatch):
         runners.all_cores('clean', step_that_kills, [Task(), Task()])
 
 
+def test_what_was_done_before_a_worker_was_killed_is_not_done_again(corpus, tmp_path, small, monkeypatch):
+    monkeypatch.setattr(runners, 'cores', lambda: 2)
+    first, then, out = [], [], tmp_path / 'store'
+
+    def killed(name, step, tasks):
+        if first:
+            runners.all_cores(name, step_that_kills, [Task(), Task()])
+        counting(first)(name, step, tasks)
+
+    with pytest.raises(UserError, match='a process of 2 was killed'):
+        prepare(small_config(corpus), out, log=quiet, run=killed)
+    prepare(small_config(corpus), out, log=quiet, run=counting(then))
+    assert first and then and not set(first) & set(then)
+
+
 def test_a_mistake_in_a_worker_is_the_first_tasks(tmp_path, small, monkeypatch):
     monkeypatch.setattr(runners, 'cores', lambda: 3)
     for name in 'abcdef':

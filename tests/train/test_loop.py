@@ -177,11 +177,13 @@ def test_a_trace_ends_with_the_run(tmp_path, compiled):
 )
 def test_saves_go_by_steps_and_by_the_clock(tmp_path, compiled, monkeypatch, settings, saved, kept):
     """A step takes ten seconds here."""
-    found, save = [], Checkpoints.save
+    found, save, flush, flushed = [], Checkpoints.save, Metrics.flush, []
     monkeypatch.setattr(Checkpoints, 'save', lambda *a: (found.append(a[1]), save(*a))[1])
+    # Records are handed over before the state that they belong to.
+    monkeypatch.setattr(Metrics, 'flush', lambda writer: (flushed.append(len(found)), flush(writer))[1])
     program = Watched(*compiled)
     run(tmp_path, program, clock=lambda: 10.0 * sum(kind == 'step' for kind, _ in program.events), **settings)
-    assert found == saved
+    assert found == saved and flushed == [*range(len(saved))]
     assert Checkpoints(tmp_path / 'checkpoints').steps() == kept
 
 

@@ -195,6 +195,17 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert [record['step'] for record in read(tmp_path)] == list(range(100))
 
 
+def test_flushed_records_are_in_a_file_that_was_closed(tmp_path):
+    """What a file takes over when it is closed alone, as a mounted bucket does, is not lost with the machine."""
+    with Metrics(tmp_path) as metrics:
+        metrics.write(train('a', 0, 1))
+        held = metrics._file
+        metrics.flush()
+        assert held.closed
+        metrics.write(train('a', 0, 2))
+        assert [record['step'] for record in read(tmp_path)] == [1, 2]
+
+
 def test_an_evaluation_done_again_counts_once_with_its_later_value(tmp_path):
     example = {'kind': 'example', 'arm': 'a', 'seed': 0, 'rate': 0.15, 'sentence': 0}
     with Metrics(tmp_path) as metrics:

@@ -14,7 +14,10 @@ ROOT = Path(__file__).parents[2]
 # Stays in C for about `seconds`, away from Python's bytecodes, as a compilation does.
 IN_C = """
 import hashlib, sys, time
+from train import preemption
 from train.preemption import Preemption
+
+preemption.SAME_SECONDS = float(sys.argv[2])
 
 def in_c(seconds):
     began = time.monotonic()
@@ -65,8 +68,8 @@ def test_an_error_inside_gives_the_handlers_back():
     assert signal.set_wakeup_fd(-1) == -1
 
 
-def start(seconds):
-    command = [sys.executable, '-c', IN_C, str(seconds)]
+def start(seconds, same_seconds=5):
+    command = [sys.executable, '-c', IN_C, str(seconds), str(same_seconds)]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout.readline() == 'in\n'
     return process
@@ -91,3 +94,22 @@ def test_a_second_signal_ends_the_process_at_once(second):
     out, _ = process.communicate(timeout=60)
     assert (process.returncode, out) == (128 + second, '')
     assert time.monotonic() - began < 10
+
+
+def test_the_same_sigterm_may_come_twice():
+    """Once from a machine that shuts down and once from the supervisor there."""
+    process = start(3)
+    for _ in range(3):
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.1)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (0, 'out\nTrue\n') and err.count('SIGTERM') == 1
+
+
+def test_another_sigterm_ends_the_process_at_once():
+    process = start(30, same_seconds=0.2)
+    process.send_signal(signal.SIGTERM)
+    assert process.stderr.readline().startswith('SIGTERM: saving and stopping')
+    time.sleep(0.5)
+    process.send_signal(signal.SIGTERM)
+    assert (process.communicate(timeout=60)[0], process.returncode) == ('', 128 + signal.SIGTERM)

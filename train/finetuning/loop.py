@@ -106,7 +106,7 @@ def fine_tune(
             if config.patience and step % in_epoch == 0:
                 better_R = course.add(selection(tree['state'].params, frozen))
                 tree['best'] = choose(better_R, tree['best'], tree['state'].params)
-            asked, due = votes(preemption is not None and preemption.requested, times.due(step, time.monotonic()))
+            asked, due = votes(preemption is not None and preemption.requested, times.due(time.monotonic()))
             ended = step == total or not course.running_R.any()
             if checkpoints and (asked or due or ended or times.kept(step)):
                 save()
