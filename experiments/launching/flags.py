@@ -47,6 +47,10 @@ class FetchFlags(Target):
     out: str = ''
     """Where results go (empty: runs/NAME)."""
 
+    @property
+    def needs_zone(self) -> bool:
+        return not self.bucket
+
     def __post_init__(self):
         super().__post_init__()
         if self.bucket and not re.fullmatch(r'gs://[a-z0-9][-a-z0-9_.]+(/[\w.-]+)*', self.bucket, re.ASCII):
@@ -61,7 +65,7 @@ class LaunchFlags(FetchFlags):
     """Flags of launch. After -- comes the command, which runs in the copied repository on every worker.
 
     Subcommands, each with --name and --zone: status, logs, stop (saves and ends the run; the machine stays and costs),
-    fetch, delete.
+    fetch (with --bucket it needs no zone), delete.
     """
 
     type: str = ''

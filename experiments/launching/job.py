@@ -11,6 +11,7 @@ from experiments.launching.flags import FetchFlags, LaunchFlags
 from experiments.launching.gcloud import ATTEMPTS, Broken, Gcloud
 from experiments.launching.machines import Gone, Machines
 from experiments.launching.repository import pack
+from experiments.launching.supervisor import TRIED
 
 POLL = 10
 """Seconds between two looks at a run whose log cannot be read."""
@@ -40,16 +41,16 @@ class Job:
                 self.gcloud.log(f'the machines are {gone}: makes new ones')
                 self.machines.remove()
                 self.printed = 0
-        kinds = {state['state'] for state in states}
-        if 'stopped' in kinds:
+        failed = [state for state in states if state['state'] == 'failed']
+        if not failed and any(state['state'] == 'stopped' for state in states):
             self.gcloud.log(f'{self.launch.name} was stopped and keeps its machines; the same command goes on')
             return
+        self._keep_logs()
         out = fetch(self.gcloud, self.launch)
-        self._fetch_log(out)
         if not self.launch.keep:
             self.machines.remove()
-        if 'failed' in kinds:
-            raise UserError(_failure(states, out))
+        if failed:
+            raise UserError(self._failure(failed, out))
         self.gcloud.log(f'finished; the results are in {out}')
 
     def _watch(self, hosts: int) -> list[dict]:
@@ -60,8 +61,8 @@ class Job:
         """
         states = self._states(hosts)
         self._same_command(states)
-        if not _all(states, 'finished'):
-            if not _all(states, 'running'):
+        if not self._all(states, 'finished'):
+            if not self._all(states, 'running'):
                 if any(state['state'] == 'running' for state in states):  # an earlier launch broke off in its midst
                     self._call(self.gcloud.ssh(remote.stop(), 'all'))
                 self._start()
@@ -73,23 +74,34 @@ class Job:
             whole = self._print_log()
             states = self._states(hosts)
             kinds = {state['state'] for state in states}
-            if 'running' in kinds:
+            if 'running' in kinds and kinds & {'failed', 'interrupted'}:
+                self.gcloud.log(f'some hosts have ended ({", ".join(sorted(kinds))}): stops those that wait for them')
+                self.gcloud.sleep(POLL)  # some may be about to end by themselves, and to say why
+                self._call(self.gcloud.ssh(remote.stop(), 'all'))
+                if 'failed' not in kinds:
+                    self._start()
+            elif 'running' in kinds:
                 self.gcloud.sleep(POLL)
             elif kinds == {'finished'} or kinds & {'failed', 'stopped'}:
                 if not whole:
-                    self._print_log()
+                    self._print_log(through=True)
                 return states
             else:  # shut down, or taken away: the next calls will show which
                 self.gcloud.log(f'the run was interrupted ({", ".join(sorted(kinds))}): starts it again')
                 self.gcloud.sleep(POLL)
                 self._start()
 
-    def _print_log(self) -> bool:
-        """Prints worker 0's log from where it was left until its supervisor ends; False where it broke off."""
+    def _print_log(self, through: bool = False) -> bool:
+        """Prints worker 0's log from where it was left until its supervisor ends; False where it broke off.
+
+        Unless it is to go `through`, it also breaks off where a try has failed: another host may have ended for good.
+        """
         try:
             for line in self.gcloud.lines(self.gcloud.ssh(remote.log(self.printed + 1), worker='0')):
                 print(line, flush=True)
                 self.printed += 1
+                if line.startswith(TRIED) and not through:
+                    return False
         except Broken:
             return False
         return True
@@ -134,10 +146,20 @@ class Job:
                     'take another name, or stop it with launch stop'
                 )
 
-    def _fetch_log(self, out: Path) -> None:
-        done = self.gcloud.once(self.gcloud.scp(f'{self.launch.name}:{remote.JOB}/log.txt', str(out / 'log.txt'), '0'))
+    def _all(self, states: list[dict], kind: str) -> bool:
+        return all(state['state'] == kind and state['command'] == self.command for state in states)
+
+    def _keep_logs(self) -> None:
+        done = self.gcloud.once(self.gcloud.ssh(remote.keep_log(self.launch.name), 'all'))
         if done.code:
-            self.gcloud.log(f'the log could not be fetched ({done.reason})')
+            self.gcloud.log(f'the logs could not be kept ({done.reason})')
+
+    def _failure(self, failed: list[dict], out: Path) -> str:
+        # A mistake (2) and an error (1) say more than the signals (below 0) by which hosts end that were left alone.
+        first = max(failed, key=lambda state: state['code'])
+        last = next((line for line in reversed(first.get('log', [])) if line.strip()), '')
+        log = out / remote.kept_log(self.launch.name, first['host'])
+        return f'the command failed on {first["host"]} with exit code {first["code"]}: {last} ({log})'
 
 
 def fetch(gcloud: Gcloud, flags: FetchFlags) -> Path:
@@ -151,13 +173,3 @@ def fetch(gcloud: Gcloud, flags: FetchFlags) -> Path:
     else:
         gcloud.call(gcloud.scp(f'{flags.name}:{remote.REPOSITORY}/runs', str(out), '0', '--recurse'))
     return out
-
-
-def _all(states: list[dict], kind: str) -> bool:
-    return all(state['state'] == kind for state in states)
-
-
-def _failure(states: list[dict], out: Path) -> str:
-    failed = next(state for state in states if state['state'] == 'failed')
-    last = next((line for line in reversed(failed.get('log', [])) if line.strip()), '')
-    return f'the command failed on {failed["host"]} with exit code {failed["code"]}: {last} ({out / "log.txt"})'

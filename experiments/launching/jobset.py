@@ -21,6 +21,8 @@ if [ -n "$asked" ]; then wait "$pid" || true; exit 143; fi
 exit "$code"
 """
 _MISTAKE = 2
+# A node pool of several hosts is one slice; without this, pods of a job go to any pool of their topology.
+_ONE_SLICE = {'alpha.jobset.sigs.k8s.io/exclusive-topology': 'cloud.google.com/gke-nodepool'}
 
 
 def archive(launch: LaunchFlags) -> str:
@@ -77,7 +79,7 @@ def manifest(launch: LaunchFlags, command: list[str]) -> str:
     jobset = {
         'apiVersion': 'jobset.x-k8s.io/v1alpha2',
         'kind': 'JobSet',
-        'metadata': {'name': launch.name},
+        'metadata': {'name': launch.name, **({'annotations': _ONE_SLICE} if hosts > 1 else {})},
         'spec': {
             'failurePolicy': {'maxRestarts': 1000 if launch.spot else launch.retries, 'rules': [rule]},
             'replicatedJobs': [{'name': 'workers', 'replicas': 1, 'template': {'spec': job}}],

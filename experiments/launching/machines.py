@@ -23,6 +23,10 @@ class _Missing(Exception):
     """gcloud knows no such thing."""
 
 
+class _Exists(Exception):
+    """There is one of that name already."""
+
+
 class _Full(Exception):
     """The zone has no such machine left at present."""
 
@@ -88,11 +92,12 @@ class Machines:
             if state == 'STOPPED':
                 raise UserError(f'{self.launch.name} is stopped: start it with gcloud, or delete it with launch delete')
             if state in _GONE or waiting in _QUEUE_GONE or (waiting == 'ACTIVE' and node is None):
-                if reason := _failure(queue):
-                    self._judge(Done(1, '', reason))
-                    self.gcloud.log(f'the queued resource failed: {reason}')
-                    self.gcloud.sleep(FULL)
                 self.remove()
+                if reason := _failure(queue):
+                    self.gcloud.log(f'the queued resource failed: {reason}')
+                    with contextlib.suppress(_Exists, _Full):  # another try may do
+                        self._judge(Done(1, '', reason))
+                    self.gcloud.sleep(FULL)
             elif node is None and queue is None:
                 self._create()
             else:
@@ -126,8 +131,14 @@ class Machines:
         else:
             words = self.gcloud.tpu('tpu-vm', 'create', f'--version={version}', *flags)
         try:
-            self.gcloud.log(f'makes {launch.name}: {launch.type}, hosts: {launch.slice.hosts}')
+            self.gcloud.log(
+                f'makes {launch.name}: {launch.type}, hosts: {launch.slice.hosts} '
+                f'(to experiments.plan it is --topology {launch.slice.topology})'
+            )
             self.gcloud.call(words, self._judge)
+        except _Exists:  # an earlier try made it, and its answer was lost
+            self.gcloud.log(f'{launch.name} exists already')
+            self.gcloud.sleep(POLL)
         except _Full as full:
             self.gcloud.log(f'{full}; again in {FULL} s (--queued waits in line instead)')
             if describe(self.gcloud, 'tpu-vm') is not None:  # a create that failed can leave its shell behind
@@ -138,7 +149,7 @@ class Machines:
         """Whether a failed create is worth another try."""
         said = done.err.lower()
         if 'already exists' in said or 'already_exists' in said:
-            return
+            raise _Exists
         if 'quota' in said and 'per minute' not in said:
             raise UserError(
                 f'--type {self.launch.type} is beyond the quota in --zone {self.launch.zone}: ask for more at '

@@ -37,6 +37,17 @@ def stop() -> str:
     return f'if test -e {_SUPERVISOR}; then python3 {_SUPERVISOR} stop; fi'
 
 
+def keep_log(name: str) -> str:
+    """Copies the log into runs/, where results are fetched from; see `kept_log`."""
+    kept = kept_log(name, '"$(hostname)"')
+    return f'mkdir -p {REPOSITORY}/runs/launch && cp {JOB}/log.txt {REPOSITORY}/{kept}'
+
+
+def kept_log(name: str, host: str) -> str:
+    """Where `keep_log` puts the log of a host, by the name that the host has in its state."""
+    return f'runs/launch/{name}-{host}.txt'
+
+
 def log(first: int) -> str:
     """Prints the log from a line on, until the supervisor has gone."""
     return f'tail -n +{first} -s 0.3 -f --pid="$(cat {JOB}/pid)" {JOB}/log.txt'

@@ -28,6 +28,8 @@ PAUSE = float(os.environ.get('CLOZE_SUPERVISOR_PAUSE', '10'))
 GRACE = 900
 """Seconds that a command has to save and end."""
 MISTAKE = 2
+TRIED = 'supervisor: exit code'
+"""How a line of the log begins that says that a try has failed and another comes."""
 
 
 class Supervisor:
@@ -36,6 +38,7 @@ class Supervisor:
     def __init__(self, command: list[str], retries: int):
         self.command, self.retries = command, retries
         self.child: subprocess.Popen | None = None
+        self.told: subprocess.Popen | None = None
         self.ending = False
 
     def run(self) -> None:
@@ -46,7 +49,7 @@ class Supervisor:
             self._write('running')
             code = self._once()
             if not self.ending and code != 0 and code != MISTAKE and tries <= self.retries:
-                print(f'supervisor: exit code {code}; again, {tries} of {self.retries}', flush=True)
+                print(f'{TRIED} {code}; again, {tries} of {self.retries}', flush=True)
                 until = time.monotonic() + PAUSE
                 while time.monotonic() < until and not self.ending:
                     time.sleep(0.1)
@@ -72,7 +75,10 @@ class Supervisor:
 
     def _end(self, number: int, frame) -> None:
         self.ending = True
-        if self.child is not None and self.child.poll() is None:
+        if self.child in (None, self.told):  # a second signal would end it at once, unsaved
+            return
+        self.told = self.child
+        if self.child.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.child.pid, signal.SIGTERM)
 
@@ -91,8 +97,10 @@ def start(command: list[str], retries: int) -> int:
     if lock is None:
         print('already running')
         return 0
-    ended = state()['state'] not in ('running', 'interrupted')
-    for name in ('stop', 'state.json', *(['log.txt'] if ended else [])):  # an interrupted run's log goes on
+    before = state()
+    # A run that goes on keeps its log: also where it was stopped or has finished, for another host was interrupted.
+    goes_on = before['state'] not in ('absent', 'failed') and before['command'] == command
+    for name in ('stop', 'state.json', *([] if goes_on else ['log.txt'])):
         (FOLDER / name).unlink(missing_ok=True)
     (REPOSITORY / 'runs').mkdir(exist_ok=True)
     ready, tell = os.pipe()
@@ -140,7 +148,8 @@ def stop() -> int:
     if not FOLDER.exists() or _free():
         return 0
     (FOLDER / 'stop').touch()
-    os.kill(int((FOLDER / 'pid').read_text()), signal.SIGTERM)
+    with contextlib.suppress(ProcessLookupError):  # it ends just now
+        os.kill(int((FOLDER / 'pid').read_text()), signal.SIGTERM)
     until = time.monotonic() + GRACE
     while time.monotonic() < until:
         if _free():

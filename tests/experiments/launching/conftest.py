@@ -48,6 +48,10 @@ for word; do
 done
 mkdir -p "$CLOUD/buckets/$bucket/$folder" && rmdir "$mount" && ln -s "$CLOUD/buckets/$bucket/$folder" "$mount"
 """
+NAMED = """
+import os, socket
+socket.gethostname = lambda: 'host-' + os.path.basename(os.environ['HOME'])
+"""
 
 
 @dataclass
@@ -96,6 +100,8 @@ def cloud(tmp_path, monkeypatch):
         cloud.folder / 'bin' / 'python3.13': PYTHON.replace('{python}', sys.executable),
         cloud.folder / 'bin' / 'python3': f'#!/bin/sh\nexec {sys.executable} "$@"\n',
         cloud.folder / 'bin' / 'gcsfuse': GCSFUSE,
+        cloud.folder / 'bin' / 'hostname': '#!/bin/sh\necho "host-${HOME##*/}"\n',
+        cloud.folder / 'bin' / 'sitecustomize.py': NAMED,
         cloud.folder / 'bin' / 'mountpoint': '#!/bin/sh\n[ -L "$2" ]\n',
     }
     for path, text in programs.items():

@@ -1,8 +1,10 @@
 """A gcloud for tests: keeps machines as folders below $CLOUD, records every call in calls.jsonl and fails on cue.
 
-A worker's folder is its home: ssh runs commands there with bash, as sshd would, and scp copies files. cues.json is a
-list of {match, times, code, err, do}: a call that the pattern is found in fails so many times with that code and
-message, or, with do = "preempt", runs until worker 0 has logged three lines and then loses its machines.
+A worker's folder is its home: ssh runs commands there with bash, as sshd would, and scp copies files. (gcloud splits a
+command at spaces, and ssh joins the words with spaces, so that the remote shell is given what gcloud was.) cues.json is
+a list of {match, times, code, err, do}: a call that the pattern is found in fails so many times with that code and
+message; with do = "lose the answer" it does its work and then fails; with do = "preempt" it is an ssh that runs until
+worker 0 has logged three lines and then loses its machines.
 """
 
 import contextlib
@@ -71,13 +73,15 @@ def cue(line: str) -> dict | None:
 
 def environment(home: Path) -> dict:
     path = f'{CLOUD}/bin:{os.environ["PATH"]}'
-    return {'HOME': str(home), 'PATH': path, 'CLOUD': str(CLOUD), 'CLOZE_SUPERVISOR_PAUSE': '0.1', 'LANG': 'C.UTF-8'}
+    return {
+        'HOME': str(home), 'PATH': path, 'CLOUD': str(CLOUD), 'CLOZE_SUPERVISOR_PAUSE': '0.1', 'LANG': 'C.UTF-8',
+        'PYTHONPATH': f'{CLOUD}/bin',  # sitecustomize.py there gives each worker a host name of its own
+    }  # fmt: skip
 
 
 def shell(name: str, number: int, command: str) -> subprocess.Popen:
     home = worker(name, number)
-    sent = ' '.join(command.split(' '))  # as gcloud and then ssh take it apart and join it again
-    return subprocess.Popen(['bash', '-c', sent], cwd=home, env=environment(home), stdin=subprocess.DEVNULL)
+    return subprocess.Popen(['bash', '-c', command], cwd=home, env=environment(home), stdin=subprocess.DEVNULL)
 
 
 def lose(name: str, state: str = 'PREEMPTED') -> None:
@@ -138,6 +142,8 @@ def main() -> None:
             fail('ALREADY_EXISTS')
         make(name, flags['accelerator-type'])
     elif verb == 'queued-resources create':
+        if (CLOUD / 'queued-resources' / f'{name}.json').exists():
+            fail('ALREADY_EXISTS')
         states = ['WAITING_FOR_RESOURCES', 'PROVISIONING', 'ACTIVE']
         write('queued-resources', name, {'type': flags['accelerator-type'], 'ahead': states, 'state': {}})
     elif verb == 'queued-resources describe':
@@ -162,9 +168,10 @@ def main() -> None:
             fail(f'this operation is not supported in state {record["state"]}')
         numbers = range(len(record['networkEndpoints'])) if flags['worker'] == 'all' else [int(flags['worker'])]
         processes = [shell(name, number, flags['command']) for number in numbers]
-        if cued:
+        if cued and cued['do'] == 'preempt':
             preempted_while_running(name, processes[0])
-        sys.exit(max(process.wait() for process in processes))
+        if code := max(process.wait() for process in processes):
+            sys.exit(code)
     elif verb == 'tpu-vm scp':
         source, target = plain
         there = target if ':' in target else source
@@ -187,6 +194,8 @@ def main() -> None:
             if path.is_file() and not re.match(flags['exclude'], name):
                 (Path(plain[1]) / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(path, Path(plain[1]) / name)
+    if cued:
+        fail(cued['err'], cued.get('code', 1))
 
 
 if __name__ == '__main__':

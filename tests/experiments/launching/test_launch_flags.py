@@ -1,5 +1,6 @@
 """What launch refuses before it calls anything, what a type stands for, and the manifest."""
 
+import math
 import subprocess
 import tarfile
 
@@ -12,6 +13,7 @@ from experiments.launching import slices
 from experiments.launching.flags import LaunchFlags
 from experiments.launching.jobset import manifest
 from experiments.launching.repository import pack
+from experiments.planning.slices import chip_of
 
 GOOD = ['--name', 'n', '--zone', 'us-west4-a', '--type', 'v5litepod-8']
 
@@ -36,10 +38,7 @@ GOOD = ['--name', 'n', '--zone', 'us-west4-a', '--type', 'v5litepod-8']
 def test_what_a_type_stands_for(name, chips, hosts, topology):
     found = slices.parse(name)
     assert (found.chips, found.hosts, found.topology) == (chips, hosts, topology)
-    product = 1
-    for side in found.shape.split('x'):
-        product *= int(side)
-    assert product == chips
+    assert math.prod(chip_of(found.topology)[1]) == chips  # as plan reads it
 
 
 @pytest.mark.parametrize('name', ['v5e-16', 'v5litepod-12', 'v4', 'v4-8;id', 'v4-٣٢', '', 'v5p-4'])
@@ -89,7 +88,15 @@ def test_the_manifest_of_a_pod(capsys):
     assert container['command'][-3:] == ['python', '-m', 'experiments.ablate']
     attributes = pod['volumes'][0]['csi']['volumeAttributes']
     assert attributes['bucketName'] == 'bucket' and attributes['mountOptions'].endswith('only-dir:a/b')
+    assert jobset['metadata']['annotations'] == {
+        'alpha.jobset.sigs.k8s.io/exclusive-topology': 'cloud.google.com/gke-nodepool'
+    }
     assert 'gs://bucket/a/b/launch/n.tar.gz' in said and container['env'][0]['value'] == 'launch/n.tar.gz'
+
+
+def test_a_job_of_one_host_leaves_the_rest_of_its_node_pool_to_others():
+    flags = LaunchFlags(name='n', type='v5litepod-8', bucket='gs://bucket', emit='gke')
+    assert yaml.safe_load(manifest(flags, ['true']))['metadata'] == {'name': 'n'}
 
 
 @pytest.mark.parametrize(('asked', 'code', 'expected'), [(False, 0, 0), (False, 3, 3), (True, 0, 143)])

@@ -23,15 +23,19 @@ def kinds(cloud) -> list[str]:
     return [name for name in names if not name.endswith('describe')]
 
 
+def log_of(host: int) -> str:
+    return Path(f'runs/n/runs/launch/n-host-{host}.txt').read_text()
+
+
 def test_a_launch_makes_runs_fetches_and_deletes(cloud, capsys):
     cloud.job('3', '0', *ODD).run()
     assert capsys.readouterr().out.splitlines() == ['step 0', 'step 1', 'step 2']
     assert json.loads(Path('runs/n/runs/w/argv-0.json').read_text()) == ['3', '0', *ODD]
     assert Path('runs/n/runs/w/checkpoints/step-0').read_text() == '3'
-    assert Path('runs/n/log.txt').read_text() == 'step 0\nstep 1\nstep 2\n'
+    assert log_of(0) == 'step 0\nstep 1\nstep 2\n'
     assert kinds(cloud) == [
         'tpu-vm create', 'tpu-vm ssh', 'tpu-vm scp', 'tpu-vm ssh', 'tpu-vm ssh', 'tpu-vm ssh', 'tpu-vm ssh',
-        'tpu-vm scp', 'tpu-vm scp', 'tpu-vm delete',
+        'tpu-vm ssh', 'tpu-vm scp', 'tpu-vm delete',
     ]  # fmt: skip
     assert cloud.empty
 
@@ -52,28 +56,6 @@ def test_only_what_git_does_not_ignore_is_copied(cloud):
     assert {'job.py', '.gitignore', 'requirements-tpu.txt'} <= copied and 'secret' not in copied
 
 
-def test_a_preempted_run_goes_on_on_new_machines(cloud, capsys):
-    cloud.cues({'match': 'tail -n', 'do': 'preempt'})
-    cloud.job('12', type='v5litepod-16', bucket='gs://bucket', spot=1).run()
-    result = Path('runs/n/runs/w/result-0').read_text()
-    first = int(result.split()[1])
-    assert 1 <= first < 12 and result.endswith('to 12')
-    assert len(cloud.calls('create')) == 2 and all('--spot' in call for call in cloud.calls('create'))
-    assert [line for line in capsys.readouterr().out.splitlines()][-(12 - first) :] == [
-        f'step {step}' for step in range(first, 12)
-    ]
-    assert cloud.empty
-
-
-def test_the_queue_is_waited_for_and_joined_again_after_a_preemption(cloud):
-    cloud.cues({'match': 'tail -n', 'do': 'preempt'})
-    cloud.job('9', type='v5litepod-16', bucket='gs://bucket', queued=1, spot=1).run()
-    assert Path('runs/n/runs/w/result-1').read_text().endswith('to 9')
-    assert len(cloud.calls('queued-resources', 'create')) == 2 and not cloud.calls('tpu-vm', 'create')
-    assert 'n is WAITING_FOR_RESOURCES: waiting' in cloud.said
-    assert cloud.empty
-
-
 def test_ssh_that_fails_twice_is_tried_again(cloud):
     cloud.cues({'match': 'setup.sh', 'times': 2, 'code': 255, 'err': 'Connection refused'})
     cloud.job('1').run()
@@ -87,29 +69,6 @@ def test_a_stream_that_breaks_is_taken_up_where_it_broke(cloud, capsys):
     assert capsys.readouterr().out.splitlines() == ['step 0', 'step 1', 'step 2']
 
 
-@pytest.mark.parametrize('queued', [0, 1])
-def test_no_quota_is_one_line_and_no_second_try(cloud, queued):
-    message = "Quota limit 'TPUV5sLitepodPerProjectPerZoneForTPUAPI' has been exceeded. Limit: 0 in zone us-west4-a."
-    cloud.cues({'match': ' create ', 'times': 9, 'err': f'RESOURCE_EXHAUSTED: {message}'})
-    with pytest.raises(UserError, match=r'--type v5litepod-8 is beyond the quota in --zone us-west4-a: .*Limit: 0'):
-        cloud.job('1', queued=queued).run()
-    assert len(cloud.calls('create')) == 1 and cloud.empty
-
-
-def test_a_full_zone_is_waited_for(cloud):
-    full = '{"code": 8, "message": "There is no more capacity in the zone \\"us-west4-a\\""}'
-    cloud.cues({'match': ' create ', 'times': 3, 'err': full})
-    cloud.job('1').run()
-    assert len(cloud.calls('create')) == 4 and cloud.slept == [60, 60, 60]
-    assert Path('runs/n/runs/w/result-0').exists()
-
-
-def test_a_busy_api_is_not_a_quota(cloud):
-    cloud.cues({'match': ' create ', 'err': "Quota exceeded for quota metric 'Requests' and limit 'per minute'"})
-    cloud.job('1').run()
-    assert len(cloud.calls('create')) == 2
-
-
 @pytest.mark.parametrize(
     'said', ['You do not currently have an active account selected.', 'The required property [project] is not set.']
 )
@@ -120,17 +79,72 @@ def test_what_gcloud_refuses_is_not_tried_again(cloud, said):
     assert len(cloud.calls()) == 1
 
 
-def test_a_failing_command_ends_with_its_log_and_no_machine(cloud):
-    with pytest.raises(UserError, match=r'exit code 7: .* \(runs/n/log.txt\)'):
+def test_a_failing_command_ends_with_its_log_and_no_machine(cloud, capsys):
+    with pytest.raises(UserError, match=r'exit code 7: .* \(runs/n/runs/launch/n-host-0.txt\)'):
         cloud.job('1', '7', retries=2).run()
-    log = Path('runs/n/log.txt').read_text()
-    assert log.count('supervisor: exit code 7; again') == 2 and cloud.empty
+    assert log_of(0).count('supervisor: exit code 7; again') == 2 and cloud.empty
+    assert capsys.readouterr().out == log_of(0)
+
+
+def test_a_log_with_several_tries_is_printed_to_its_end(cloud, capsys):
+    job = cloud.job('1', '7', retries=3)
+    hosts = job.machines.ready()
+    job._start()
+    while job._states(hosts)[0]['state'] == 'running':
+        time.sleep(0.05)
+    job._follow(hosts)
+    assert capsys.readouterr().out == (cloud.folder / 'machines/n/0/cloze-job/log.txt').read_text()
 
 
 def test_a_users_mistake_is_not_tried_again(cloud):
     with pytest.raises(UserError, match='exit code 2'):
         cloud.job('1', '2').run()
-    assert 'again' not in Path('runs/n/log.txt').read_text()
+    assert 'again' not in log_of(0)
+
+
+MISTAKE_ON_ONE = """
+import pathlib, sys, time
+cause = pathlib.Path('runs/cause')
+if pathlib.Path.home().name == '1':
+    print('the true cause')
+    cause.touch()
+    sys.exit(2)
+while not cause.exists():
+    time.sleep(0.05)
+print('another host died')
+sys.exit(1)
+"""
+
+
+@pytest.mark.parametrize('retries', [0, 300])
+def test_a_host_that_fails_for_good_ends_the_others_and_is_the_one_cited(cloud, retries):
+    (cloud.repository / 'job.py').write_text(MISTAKE_ON_ONE)
+    file = 'runs/n/runs/launch/n-host-1.txt'
+    with pytest.raises(UserError, match=rf'failed on host-1 with exit code 2: the true cause \({file}\)'):
+        cloud.job(type='v5litepod-16', bucket='gs://bucket', retries=retries).run()
+    assert log_of(1) == 'the true cause\n' and 'another host died' in log_of(0)
+    assert log_of(0).count('again') <= 50 and cloud.empty
+
+
+INTERRUPTED_ON_ONE = """
+import os, pathlib, signal, time
+host, runs = pathlib.Path.home().name, pathlib.Path('runs')
+if not (runs / f'begun-{host}').exists():
+    (runs / f'begun-{host}').touch()
+    print('begun', flush=True)
+    if host == '1':
+        os.kill(os.getppid(), signal.SIGTERM)
+        time.sleep(60)
+else:
+    print('gone on', flush=True)
+"""
+
+
+def test_a_shutdown_of_one_host_starts_all_again_and_no_line_is_lost(cloud, capsys):
+    (cloud.repository / 'job.py').write_text(INTERRUPTED_ON_ONE)
+    cloud.job(type='v5litepod-16', bucket='gs://bucket').run()
+    assert capsys.readouterr().out.splitlines() == ['begun', 'gone on'] and log_of(1) == 'begun\ngone on\n'
+    assert starts(cloud) == 2
 
 
 def starts(cloud) -> int:
@@ -156,6 +170,36 @@ def test_a_finished_run_is_fetched_and_not_run_again(cloud):
     cloud.job('1', keep=1).run()
     cloud.job('1').run()
     assert starts(cloud) == 1 and cloud.empty
+
+
+LOST_ON_ONE = """
+import os, pathlib, signal, sys, time
+host, runs = pathlib.Path.home().name, pathlib.Path('runs')
+print('tried', os.getpid(), flush=True)
+if host == '0':
+    sys.exit(0 if (runs / 'back').exists() else 1)
+if (runs / 'begun').exists():
+    (runs / 'back').touch()
+else:
+    (runs / 'begun').touch()
+    os.kill(os.getppid(), signal.SIGTERM)
+    time.sleep(60)
+"""
+
+
+def test_hosts_that_try_again_in_vain_are_started_with_the_one_that_was_lost(cloud, capsys):
+    (cloud.repository / 'job.py').write_text(LOST_ON_ONE)
+    cloud.job(type='v5litepod-16', bucket='gs://bucket', retries=300).run()
+    assert capsys.readouterr().out == log_of(0) and log_of(1).count('tried') == 2
+    assert cloud.empty
+
+
+def test_another_command_on_the_machines_of_a_finished_run_is_run(cloud, capsys):
+    cloud.job('1', keep=1).run()
+    assert json.loads(Path('runs/n/runs/w/argv-0.json').read_text()) == ['1']
+    cloud.job('3').run()
+    assert json.loads(Path('runs/n/runs/w/argv-0.json').read_text()) == ['3']
+    assert starts(cloud) == 2 and capsys.readouterr().out == 'step 0\nstep 1\nstep 2\n' and cloud.empty
 
 
 def test_workers_that_a_broken_launch_left_behind_are_stopped_first(cloud):
@@ -190,6 +234,8 @@ def test_subcommands_by_the_command_line(cloud, capsys):
     assert 'step 0' in capsys.readouterr().out
     launch.main(['fetch', *target, '--out', 'here'])
     assert Path('here/runs/w/argv-0.json').exists()
+    launch.main(['fetch', *target[:2], '--bucket', 'gs://bucket', '--out', 'from-bucket'])  # needs no zone
+    assert cloud.calls('gs://bucket')[-1][:2] == ['storage', 'rsync']
     launch.main(['delete', *target])
     assert cloud.empty
 
@@ -202,7 +248,7 @@ def test_a_stopped_run_keeps_its_machines_and_goes_on(cloud):
         time.sleep(0.05)
     launch.main(['stop', '--name', 'n', '--zone', 'us-west4-a'])
     ended.join()
-    assert not cloud.empty and not Path('runs/n').joinpath('log.txt').exists()
+    assert not cloud.empty and not Path('runs/n').exists()
     cloud.job('60').run()
     first = int(Path('runs/n/runs/w/result-0').read_text().split()[1])
     assert 0 < first < 60 and cloud.empty
@@ -237,6 +283,7 @@ def test_a_rehearsal_prints_and_calls_nothing(cloud, capsys):
     ])  # fmt: skip
     assert not cloud.calls()
     script = capsys.readouterr().out
+    assert '--topology v5e:4x4' in script
     subprocess.run(['bash', '-n'], input=script, text=True, check=True)
     assert not Path('runs').exists()
 

@@ -1,4 +1,4 @@
-"""Any argument reaches the command as it was given: through gcloud, ssh, a shell, a printed line, a manifest."""
+"""Any argument reaches the command as it was given: through a shell, a printed line, a manifest."""
 
 import json
 import re
@@ -41,10 +41,9 @@ ODD = [
 ]
 
 
-def run_by_ssh(text: str) -> list[str]:
-    """What a program is given if its name and arguments are sent as gcloud and ssh send them."""
-    sent = ' '.join(text.split(' '))
-    return json.loads(subprocess.run(['bash', '-c', sent], capture_output=True, check=True).stdout)
+def run_by_shell(text: str) -> list[str]:
+    """What a program is given if its name and arguments are a line for a shell, as ssh hands it to the remote one."""
+    return json.loads(subprocess.run(['bash', '-c', text], capture_output=True, check=True).stdout)
 
 
 @settings(deadline=None, max_examples=50)
@@ -54,7 +53,7 @@ def test_the_remote_shell_hands_on_what_was_given(words):
     start = remote.start(words, retries=5)
     supervisor = shlex.join(shlex.split(start)[:2])
     assert start.startswith(f'{supervisor} start --retries 5 --')
-    shown = run_by_ssh(start.replace(supervisor, shlex.join([sys.executable, '-c', SHOW]), 1))
+    shown = run_by_shell(start.replace(supervisor, shlex.join([sys.executable, '-c', SHOW]), 1))
     assert shown == ['start', '--retries', '5', '--', *words]
 
 
@@ -64,7 +63,7 @@ def test_the_remote_shell_hands_on_what_was_given(words):
 def test_a_printed_call_is_the_call(words):
     call = Gcloud(FLAGS)._whole(Gcloud(FLAGS).ssh(remote.start(words, 5), 'all'))
     printed = shlex.join(call)
-    assert run_by_ssh(f'{shlex.join([sys.executable, "-c", SHOW])} {printed}') == call
+    assert run_by_shell(f'{shlex.join([sys.executable, "-c", SHOW])} {printed}') == call
 
 
 def expanded(text: str, names: dict[str, str]) -> str:

@@ -13,8 +13,11 @@ import pytest
 
 SUPERVISOR = Path(__file__).parents[3] / 'experiments' / 'launching' / 'supervisor.py'
 SAVES = """
-import pathlib, signal, sys, time
+import os, pathlib, signal, sys, time
 def save(*_):
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(1))
+    print('saving', flush=True)
+    time.sleep(0.5)
     pathlib.Path(sys.argv[1]).write_text('saved')
     sys.exit(0)
 signal.signal(signal.SIGTERM, save)
@@ -139,6 +142,16 @@ def test_stop_lets_it_save_and_start_goes_on(home):
     assert home.ended()['state'] == 'finished' and home.log == 'on\n'
 
 
+def test_a_second_stop_waits_for_the_first_and_ends_nothing_unsaved(home):
+    saved = home.folder / 'saved'
+    home('start', '--', *python(SAVES), str(saved))
+    home.until(lambda: 'ready' in home.log)
+    first = subprocess.Popen([*home.program, 'stop'], env=home.environment)
+    home.until(lambda: 'saving' in home.log)
+    home('stop')
+    assert home.state['code'] == 0 and saved.read_text() == 'saved' and first.wait() == 0
+
+
 def test_a_shutdown_is_no_finish_though_the_command_saves_and_ends_with_0(home):
     saved = home.folder / 'saved'
     home('start', '--', *python(SAVES), str(saved))
@@ -149,14 +162,19 @@ def test_a_shutdown_is_no_finish_though_the_command_saves_and_ends_with_0(home):
 
 
 def test_a_killed_supervisor_is_found_out_and_its_log_kept(home):
-    home('start', '--', *python('import time; print("first", flush=True); time.sleep(3)'))
-    home.until(lambda: 'first' in home.log)
+    hangs_once = 'n = pathlib.Path("n"); n.exists() or n.touch() or time.sleep(60)'
+    command = python(f'import pathlib, time; print("line", flush=True); {hangs_once}')
+    home('start', '--', *command)
+    home.until(lambda: 'line' in home.log)
     os.kill(int((home.job / 'pid').read_text()), signal.SIGKILL)
     os.killpg(home.state['child'], signal.SIGKILL)
     home.until(lambda: home.state['state'] == 'interrupted')
-    home('start', '--', *python('print("second")'))
+    home('start', '--', *command)
     home.ended()
-    assert home.log == 'first\nsecond\n'
+    assert home.log == 'line\nline\n'
+    home('start', '--', *python('print("another")'))
+    home.ended()
+    assert home.log == 'another\n'
 
 
 def test_a_half_written_state_stands_in_no_ones_way(home):
