@@ -1,20 +1,23 @@
 """Affine maps, written as einsums."""
 
 from collections.abc import Callable
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 from flax import linen as nn
 from jax.experimental.layout import Layout, with_layout_constraint
 
+from model.layout import per_device
 from model.parameters import declare
 
 
-@jax.custom_vjp
-def in_order(kernel: jax.Array) -> jax.Array:
+@partial(jax.custom_vjp, nondiff_argnums=(1,))
+def in_order(kernel: jax.Array, axes: tuple[str, ...]) -> jax.Array:
     """The kernel; on TPU its gradient is written in row-major order, that of the parameters and the optimizer's state.
 
-    In the order that XLA takes otherwise it also updates the parameters, and copies all of that there and back.
+    In the order that XLA takes otherwise it also updates the parameters, and copies all of that there and back. Each
+    device sees to its own part: XLA cannot cut the constraint up, and would bring the gradients of all replicas to all.
     """
     return kernel
 
@@ -24,10 +27,12 @@ def _rows_first(gradient):
     return with_layout_constraint(gradient, row_major)
 
 
-in_order.defvjp(
-    lambda kernel: (kernel, None),
-    lambda _, gradient: (jax.lax.platform_dependent(gradient, tpu=_rows_first, default=lambda g: g),),
-)
+def _gradient_in_order(axes, _, gradient):
+    rows_first = per_device(_rows_first, (axes,), axes)
+    return (jax.lax.platform_dependent(gradient, tpu=rows_first, default=lambda g: g),)
+
+
+in_order.defvjp(lambda kernel, axes: (kernel, None), _gradient_in_order)
 
 
 class Linear(nn.Module):
@@ -56,6 +61,6 @@ class Linear(nn.Module):
         along = tuple(self.shape[letters.index(letter)] if letter in letters else 1 for letter in output)
         kernel = kernel.astype(x.dtype)
         if kernel.ndim == 2:
-            kernel = in_order(kernel)
+            kernel = in_order(kernel, self.axes)
         product = jnp.einsum(self.equation, x, kernel) if self.product is None else self.product(x, kernel)
         return product + bias.reshape(along).astype(x.dtype)

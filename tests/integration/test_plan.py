@@ -115,6 +115,13 @@ def test_arms_share_a_slice_and_send_each_other_nothing():
 
 @pytest.mark.peers
 @pytest.mark.slow
+def test_nor_where_parameters_are_divided():
+    ran = plan(*SMOKE, '--topology', 'v5e:2x4', '--run.mesh', '2', '2', '2', '1')
+    assert ' over fsdp: ' in ran.stdout and ' over arm' not in ran.stdout
+
+
+@pytest.mark.peers
+@pytest.mark.slow
 def test_the_largest_batch_fits_and_more_does_not():
     lean = ('--topology', 'v5e:2x2', '--arm', '15%', '--stages.0.batch-size', '65536', '--json')
     ran = plan(*SMOKE, *lean, '--fit')
