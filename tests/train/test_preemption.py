@@ -76,7 +76,7 @@ def start(seconds, same_seconds=5):
 
 
 def test_a_signal_while_the_main_thread_is_away_is_answered_at_once_and_the_work_goes_on():
-    process = start(3)
+    process = start(1.5)
     process.send_signal(signal.SIGTERM)
     assert process.stderr.readline().startswith('SIGTERM: saving and stopping')
     assert process.poll() is None
@@ -98,7 +98,7 @@ def test_a_second_signal_ends_the_process_at_once(second):
 
 def test_the_same_sigterm_may_come_twice():
     """Once from a machine that shuts down and once from the supervisor there."""
-    process = start(3)
+    process = start(1.5)
     for _ in range(3):
         process.send_signal(signal.SIGTERM)
         time.sleep(0.1)
