@@ -173,6 +173,7 @@ def test_a_process_that_hangs_ends_the_others(place, command):
 @pytest.mark.parametrize('count', [2, 4])
 def test_an_ablation_with_all_its_measures_and_a_task(place, count):
     """Arms lie on processes of their own; figures that time alone decides are left out."""
+    place.write('wide.py', WIDE)
     place.write('wide_task.py', TASK)
     words = ['ablate', 'wide_task.py', *place.flags, '--workdir']
     start(place, f'one-{count}', 1, *words, f'one-{count}', devices=2 * count).ends()
