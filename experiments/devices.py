@@ -1,6 +1,7 @@
 """What must be said before JAX starts: how many devices, where compiled programs stay, what becomes of freed memory."""
 
 import ctypes
+import gc
 import os
 from glob import glob
 from importlib.metadata import version
@@ -20,6 +21,10 @@ _HAS_EMITTERS = tuple(map(int, version('jaxlib').split('.')[:2])) < (0, 11)
 QUICK = ('--xla_backend_optimization_level=0', *(['--xla_cpu_use_fusion_emitters=false'] if _HAS_EMITTERS else []))
 """No LLVM passes, and no fusions through MLIR. jaxlib ends the process at a flag that it has no more."""
 
+GARBAGE = (20_000, 10, 10)
+"""For `gc.set_threshold`. Tracing makes objects by the million, hardly any of them garbage: to look for it after each 700
+took a tenth of a start."""
+
 ACCELERATORS = '/dev/accel*', '/dev/vfio/[0-9]*', '/dev/nvidia*'
 """Device files of TPUs and of NVIDIA's GPUs."""
 
@@ -36,6 +41,7 @@ def prepare(run: RunConfig, replicas: int) -> None:
     os.environ['XLA_FLAGS'] = ' '.join(dict.fromkeys(flags))
     os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
     _keep_freed_memory()
+    gc.set_threshold(*GARBAGE)
     if find_spec('libtpu') and not any(map(glob, ACCELERATORS)):
         # Installed to compile for TPUs, it would look for one and warn that there is none.
         os.environ.setdefault('JAX_PLATFORMS', 'cpu')

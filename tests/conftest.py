@@ -1,11 +1,21 @@
-"""What holds for every test: CPU only, no silent rank promotion, and quick compilation."""
+"""What holds for every test: CPU only, no silent rank promotion, quick compilation; and in which order they run."""
 
+import gc
 import os
+from pathlib import Path
 
-from experiments.devices import QUICK
+from experiments.devices import GARBAGE, QUICK
 
 os.environ.setdefault('JAX_PLATFORMS', 'cpu')
 os.environ.setdefault('HF_HUB_OFFLINE', '1')
 os.environ.setdefault('JAX_NUMPY_RANK_PROMOTION', 'raise')
 # Tests compile far more than they compute: so it takes a ninth of the time.
 os.environ['XLA_FLAGS'] = ' '.join([os.environ.get('XLA_FLAGS', ''), *QUICK])
+gc.set_threshold(*GARBAGE)
+
+COMMANDS = Path(__file__).parent / 'integration'
+
+
+def pytest_collection_modifyitems(items) -> None:
+    """Whole commands first, so that one worker has them all: they share a finished run and its compiled programs."""
+    items.sort(key=lambda item: COMMANDS not in item.path.parents)

@@ -86,6 +86,7 @@ def test_tokens_are_counted_for_the_part_that_they_begin_in(kind, tokenizers):
     @given(st.lists(st.lists(LETTERS, max_size=9).map(''.join)))
     @example(['He came, he saw. ', 'He left! ', 'Was it so?'])
     @example(['今天很好。', '我们走吧!'])
+    @example(['▁the ', '▁'])
     @settings(deadline=None, max_examples=200)
     def check(texts):
         line = one_line(''.join(texts))
