@@ -5,8 +5,8 @@ token, a little from reading no [MASK].
 Source: Clark et al. 2020, Section 3.4 and Table 5 (base); numbers of the recipe from Table 6 and
 google-research/electra.
 Command: python -m experiments.ablate configs/electra.py --scale cpu --workdir runs/electra
-Cost: 5 arms; at paper scale 120.1 billion tokens a replica of BERT. Every arm takes the training FLOPs of ELECTRA,
-counted by train/flops.py, so their steps differ.
+Cost: 5 arms; at paper scale 120.1 billion tokens a replica of BERT, and at v5e's peak 1,301 chip-hours for all 15
+replicas. Every arm takes the training FLOPs of ELECTRA, counted by train/flops.py, so their steps differ.
 
 The arms: ELECTRA; ELECTRA 15%, detection scored on the chosen tokens alone; replace MLM, whose chosen tokens are
 samples of the generator where BERT has [MASK]; all-tokens MLM, which predicts every token of such rows, copying by a

@@ -22,8 +22,8 @@ QUICK = ('--xla_backend_optimization_level=0', *(['--xla_cpu_use_fusion_emitters
 """No LLVM passes, and no fusions through MLIR. jaxlib ends the process at a flag that it has no more."""
 
 GARBAGE = (20_000, 10, 10)
-"""For `gc.set_threshold`. Tracing makes objects by the million, hardly any of them garbage: to look for it after each 700
-took a tenth of a start."""
+"""For `gc.set_threshold`. Tracing makes objects by the million, hardly any of them garbage: to look for it after every
+700 took a tenth of a start."""
 
 ACCELERATORS = '/dev/accel*', '/dev/vfio/[0-9]*', '/dev/nvidia*'
 """Device files of TPUs and of NVIDIA's GPUs."""

@@ -25,7 +25,7 @@ finetune() {
 }
 
 minilm=(--init hf:minilm)
-finetune minilm-sst2 "${minilm[@]}" --task sst2 --data_dir data/glue --train_rows 10000 --epochs 2 --seeds 2
+finetune minilm-sst2 "${minilm[@]}" --task sst2 --data_dir data/glue --train_rows 10000 --batch_size 16 --epochs 4 --seeds 2
 finetune minilm-stsb "${minilm[@]}" --task stsb --data_dir data/glue --grid bert --batch_size 32 --epochs 3
 finetune minilm-cola "${minilm[@]}" --task cola --data_dir data/glue --seeds 2
 finetune minilm-mrpc "${minilm[@]}" --task mrpc --data_dir data/glue --seeds 2

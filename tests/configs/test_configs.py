@@ -12,6 +12,8 @@ import pytest
 from configs import scales
 from configs.compute import flops
 from experiments.config_paths import changed, differences
+from train.chips import CHIPS
+from train.flops import run_flops
 from train.rates import copies, rate_at, target_slots
 
 FOLDER = Path(__file__).parents[2] / 'configs'
@@ -127,11 +129,15 @@ def test_header(name):
     command = re.search(r'Command: python -m experiments\.(\w+) (\S+) --scale cpu --workdir (\S+)\n', text)
     built = ablation(name, 'paper')
     assert command.groups() == ('ablate' if len(built.arms) > 1 else 'pretrain', f'configs/{name}.py', f'runs/{name}')
-    arms, billions = re.search(
-        r'Cost: (\d+) arms?\b[^;]*; at paper scale ([\d.]+) billion tokens a replica', text
+    arms, billions, hours = re.search(
+        r'Cost: (\d+) arms?\b[^;]*; at paper scale ([\d.]+) billion tokens a replica\b.*'
+        r" and at v5e's peak ([\d,]+) chip-hours",
+        ' '.join(text.split()),
     ).groups()
     assert int(arms) == len(built.arms)
     assert billions == f'{tokens(built.config(built.baseline)) / 1e9:.1f}'
+    flops = built.seeds * sum(run_flops(built.config(arm.name)) for arm in built.arms)
+    assert hours == f'{flops / CHIPS["v5e"].flops / 3600:,.0f}'
 
 
 def test_smaller_scales_are_smaller():
