@@ -9,7 +9,7 @@ scale about 6 minutes on 2 cores.
 What counts is the probe of frozen features, where the corpus has labels for it. The table's own columns need its data:
 with --evaluation.data_dir DIR, MNLI is read from DIR/MNLI (GLUE's files) and NER from DIR/conll2003 (CoNLL-2003's).
 Losses are measured under [MASK] alone, which the two arms without it never saw: theirs say nothing about what these
-arms learned. Not as published: as in bert_base; a linear classifier on frozen features for an LSTM.
+arms learned. Not as published: as in bert_base.
 """
 
 from configs import scales

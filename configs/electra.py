@@ -19,7 +19,7 @@ as in ELECTRA-small.
 
 from configs import scales
 from configs.compute import matched
-from configs.masking_rate import tasks
+from configs.masking_rate import tasks_of_programs
 from configs.published import table
 from experiments.ablation import Ablation, Arm
 from experiments.config_paths import changed
@@ -37,7 +37,7 @@ def recipe(scale: str) -> Config:
             'objective.name': 'electra',
             # Of what is chosen 15% stay in the generator's input: google-research/electra, not the paper.
             'masking.rule': (0.85, 0.0, 0.15),
-            'evaluation.tasks': tasks(scale),
+            'evaluation.tasks': tasks_of_programs(scale),
             'evaluation.curve_probe': CURVE_PROBE[scale],
         },
     )

@@ -66,6 +66,11 @@ def tasks(scale: str) -> tuple[TaskEvaluation, ...]:
     return (scales.task(scale, 'corpus:century', 'century'),)
 
 
+def tasks_of_programs(scale: str) -> tuple[TaskEvaluation, ...]:
+    """The same for arms that are a program each. At smoke scale none: with them a run would take more than a minute."""
+    return () if scale == 'smoke' else tasks(scale)
+
+
 def config(scale: str) -> Ablation:
     return Ablation(
         name='masking_rate',

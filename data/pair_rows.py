@@ -25,7 +25,7 @@ _TRIED = 8
 
 
 class PairRows:
-    """A row is [CLS] A [SEP] B [SEP], padding; both are whole sentences, or parts of very long ones."""
+    """A row is [CLS] A [SEP] B [SEP], padding; both are whole sentences, or parts of those longer than half a row."""
 
     def __init__(self, split: Split, length: int, vocabulary: Vocabulary, sentences: bool, second: Second):
         """Rows of `length` tokens, L.

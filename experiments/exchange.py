@@ -64,7 +64,7 @@ def bring_in(folder: Path, out: Path) -> str:
         workdir.save()
     count = sum(leaf.size for leaf in jax.tree.leaves(known))
     head = '; the folder has no MLM head, so it got a new one' if new else ''
-    pooler = '; its pooler, which no head here uses, is left out' if 'pooler' in params else ''
+    pooler = '; its pooler is left out (finetune --init hf:DIR starts from it)' if 'pooler' in params else ''
     return f'{out}: {model.layers} layers, width {model.width}, {count:,} parameters{head}{pooler}'
 
 
@@ -74,7 +74,7 @@ def take_out(path: Path, arm: str | None, seed: int | None, folder: Path) -> str
     Raises:
       UserError: there is no such replica, or its model has no form there.
     """
-    config, params, tokenizer = load_replica(path, arm, seed)
+    config, params, tokenizer, *_ = load_replica(path, arm, seed)
     write_bert(folder, config.model, params, tokenizer.vocabulary.pad)
     tokenizer.save(folder)
     if isinstance(tokenizer, SentencePieceTokenizer):  # for transformers; `bring_in` reads what `save` wrote

@@ -44,7 +44,7 @@ def main(args: list[str]) -> None:
     prepare(RunConfig(compilation_cache=''), replicas=1)
     from experiments import filling, load  # JAX starts here
 
-    config, params, tokenizer = load.load_replica(flags.workdir, flags.arm, flags.seed)
+    config, params, tokenizer, *_ = load.load_replica(flags.workdir, flags.arm, flags.seed)
     for number, guesses in enumerate(filling.fill(config, params, tokenizer, flags.text, flags.top), 1):
         print(f'{MASK} {number}')
         for guess in guesses:

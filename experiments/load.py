@@ -1,7 +1,7 @@
 """A trained replica out of a workdir."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 
@@ -14,10 +14,20 @@ from train.mesh import make_mesh
 from train.program import Program
 
 
-def load_replica(
-    workdir: Path, arm: str | None = None, seed: int | None = None, step: int | None = None
-) -> tuple[Config, Any, Tokenizer]:
-    """Config, parameters (the tree of `model.mlm`) and tokenizer of one replica, from a checkpoint.
+class Loaded(NamedTuple):
+    """A replica as it was at a step."""
+
+    config: Config
+    params: Any
+    """The tree of `model.mlm`."""
+    tokenizer: Tokenizer
+    arm: str
+    seed: int
+    step: int
+
+
+def load_replica(workdir: Path, arm: str | None = None, seed: int | None = None, step: int | None = None) -> Loaded:
+    """One replica, from a checkpoint.
 
     Args:
       arm: the baseline if not given.
@@ -51,5 +61,5 @@ def load_replica(
         raise UserError(f'{workdir} has no checkpoint of step {step}: it has {", ".join(map(str, steps))}')
     if restored is None:
         raise UserError(f'{workdir} has no checkpoint of arm {arm!r}, seed {seed} yet')
-    params = program.encoders(restored[1].params)
-    return config, jax.tree.map(lambda leaf: leaf[index], params), tokenizer
+    params = jax.tree.map(lambda leaf: leaf[index], program.encoders(restored[1].params))
+    return Loaded(config, params, tokenizer, arm, seed, restored[0])

@@ -9,7 +9,7 @@ import numpy as np
 
 from data.tasks.tfidf import tfidf_scores
 from train.cohort import MAJORITY, RANDOM, TFIDF, Cohort
-from train.finetuning.encoders import Encoders
+from train.finetuning.encoders import Encoders, ready_for_pairs
 from train.finetuning.task_data import TaskData
 from train.finetuning.tune import Result, chosen
 from train.objectives.table import objective_of
@@ -41,6 +41,8 @@ def cohort_encoders(cohort: Cohort, params_R: Any, baseline: str) -> Encoders:
         compiled = jax.jit(extended).lower(params_R, seeds_N).compile({'xla_backend_optimization_level': 0})
         params_R = compiled(params_R, seeds_N)
     names += [(RANDOM, seed) for seed in started]
+    if params_R is not None:
+        params_R = ready_for_pairs(params_R, config)
     return Encoders(tuple(names), config.model, params_R, max(stage.length for stage in config.stages))
 
 

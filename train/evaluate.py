@@ -55,13 +55,18 @@ class HeldOut:
         return self._figures(sums, [rate] * len(self._own_R), stage, step, {'curve_loss': 'loss'})
 
     def figures(self, params_R: Any, stage: int, step: int) -> list[dict]:
-        """Loss (nats a target) and accuracy (in percent) of each replica at each common rate, then at its own."""
+        """Loss (nats a target) and accuracy (in percent) of each replica at each common rate, then at its own.
+
+        A model that was trained on a generator's samples has none of its own: there is no generator here.
+        """
         evaluation = self._cohort.config.evaluation
         found = []
         for rate in evaluation.rates:
             sums = self._sums(params_R, [fixed_settings(rate)] * len(self._own_R), evaluation.rows)
             names = {'loss': 'loss', 'accuracy': 'correct'}
             found += self._figures(sums, [rate] * len(self._own_R), stage, step, names)
+        if self._cohort.config.objective.replaces:
+            return found
         sums = self._sums(params_R, self._own_R, evaluation.rows)
         own_rates = [settings.corruption / UNITS for settings in self._own_R]
         return found + self._figures(sums, own_rates, stage, step, {'own_loss': 'loss', 'own_accuracy': 'correct'})

@@ -3,7 +3,7 @@
 That shows ALBERT's asymmetry (Lan et al. 2020, Table 5): a model of sentence order also tells other documents'
 sentences in many cases, one of NSP can tell no order. The pairs are segments at the last stage's length, unmasked, the
 same for every arm and seed. Each is shown twice, as it stands in the text and with its second segment exchanged, so
-chance is 50%.
+guessing makes 50%. Sentences of more than half a row are cut, and then the ends of segments tell which comes first.
 """
 
 from typing import Any

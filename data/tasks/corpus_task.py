@@ -7,6 +7,7 @@ from data.config import DataConfig
 from data.errors import UserError
 from data.heldout import heldout_documents
 from data.splits import split_documents
+from data.tasks.files import SHOWN
 from data.tasks.own import text_task
 from data.tasks.task import Task, TextExample
 
@@ -17,7 +18,8 @@ SHORTEST = 8
 def load_corpus_task(name: str, corpus: DataConfig) -> Task:
     """The task corpus:LABEL. LABEL is century or party (sotu), or label (JSON lines and tfds: that have one).
 
-    A paragraph that comes twice is taken once, where it comes first.
+    A paragraph that comes twice is taken once, where it comes first. What is left for training may then lack a label:
+    its paragraphs are not tested on either, and a note says how many.
 
     Raises:
       UserError: the corpus has no such label, or too few held-out documents of it.
@@ -37,6 +39,14 @@ def load_corpus_task(name: str, corpus: DataConfig) -> Task:
                 seen.add(block)
                 split = 'train' if number in learn else 'dev'
                 splits[split].append(TextExample(f'{number}:{len(seen)}', block, None, labels[label], str(number)))
+    learnt, notes = {example.label for example in splits['train']}, []
+    unlearnt = [example.label for example in splits['dev'] if example.label not in learnt]
+    if unlearnt:
+        notes.append(
+            f'{name}: left out {len(unlearnt):,} of {len(splits["dev"]):,} dev paragraphs, whose label no training '
+            f'paragraph has: {", ".join(sorted(set(unlearnt))[:SHOWN])}'
+        )
+        splits['dev'] = [example for example in splits['dev'] if example.label in learnt]
     if not splits['dev']:
         raise UserError(f'--task {name}: no {label} has two held-out documents with a paragraph: hold out more')
-    return text_task(name, 'classification', splits, ())
+    return text_task(name, 'classification', splits, notes)

@@ -7,6 +7,7 @@ from data.errors import UserError
 from data.tasks import adversarial
 from data.tasks.config import TaskConfig
 from data.tasks.files import find, find_all
+from data.tasks.overlap import without_those_of
 from data.tasks.table import read_table
 from data.tasks.task import Kind, Task
 from data.tasks.texts import examples
@@ -82,6 +83,7 @@ def load_glue(config: TaskConfig) -> Task:
     """A task from its folder, or from the folder of all, in which it has its official name.
 
     Labels are those of the files: of a test file without any they are None. Of the folder of all, AdvGLUE is read too.
+    The training file that MRPC's authors give out holds GLUE's dev: what stands there is not trained on.
 
     Raises:
       UserError: a file is missing or faulty.
@@ -93,14 +95,22 @@ def load_glue(config: TaskConfig) -> Task:
         if attacked.is_file():
             columns, labels = (spec.first, spec.second), tuple(spec.written)
             splits = adversarial.adversarial_splits(attacked, config.task, columns, labels)
-    for split, path in find_all(folder, spec.files, config.task).items():
+    paths = find_all(folder, spec.files, config.task)
+    # Neither of MNLI's two dev files stands for both, and no part of train for either.
+    for split in ('dev', 'dev_mismatched') if config.task == 'mnli' else ():
+        if split not in paths:
+            raise UserError(
+                f'--data_dir {folder}: has no {spec.files[split][0]}: MNLI is reported on both of its dev files'
+            )
+    for split, path in paths.items():
         table = read_table(path, [column for column in (spec.first, spec.second) if column], config.encoding, spec.bare)
         label = spec.label if spec.label in table.columns else ''
         if not label and not split.startswith('test'):
             raise UserError(f'{path}: has no column {spec.label}; it has {", ".join(table.columns)}')
         splits[split], found = examples(table, spec.first, spec.second, label, spec.kind, spec.names)
         notes += found
-    return Task(
+    task = Task(
         config.task, spec.kind, tuple(spec.written), spec.metrics, splits,
         written={name: text for name, text in spec.written.items() if name != text}, notes=tuple(notes),
     )  # fmt: skip
+    return without_those_of(task, 'dev') if config.task == 'mrpc' else task

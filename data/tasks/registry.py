@@ -9,6 +9,7 @@ from data.errors import UserError
 from data.tasks.config import TaskConfig
 from data.tasks.corpus_task import load_corpus_task
 from data.tasks.glue import GLUE, load_glue
+from data.tasks.overlap import with_note
 from data.tasks.own import load_table
 from data.tasks.slices import hold_out
 from data.tasks.squad import load_squad
@@ -30,6 +31,8 @@ DEV_SHARE, DEV_SHARE_OF_DOCUMENTS = 0.1, 0.2
 
 def load_task(config: TaskConfig, corpus: DataConfig | None = None) -> Task:
     """Reads a task. Where its data has training examples and no dev split, some are held out as one.
+
+    A note says how many examples of other splits stand in train, too. Of a corpus none do: it takes a paragraph once.
 
     Args:
       corpus: what the model was pretrained on, for corpus:LABEL.
@@ -54,7 +57,7 @@ def load_task(config: TaskConfig, corpus: DataConfig | None = None) -> Task:
         task = _FOLDERS[name](config)
     if task.kind in ('classification', 'tagging'):
         _check_labels(task)
-    return _with_dev(task)
+    return with_note(_with_dev(task))
 
 
 def _with_dev(task: Task) -> Task:

@@ -1,4 +1,7 @@
-"""How good predictions are, in percent. A figure that is not defined (a correlation with a constant) is 0."""
+"""How good predictions are, in percent.
+
+A figure that is not defined (a correlation with a constant, or with what is not finite) is 0.
+"""
 
 import warnings
 from collections.abc import Sequence
@@ -24,7 +27,7 @@ def scores(task: Task, predictions: Sequence[Any], examples: Sequence[Example]) 
         answer's text ('' for none).
 
     Raises:
-      ValueError: there is no example, predictions are fewer or more, a label is kept back, or a number is not finite.
+      ValueError: there is no example, predictions are fewer or more, or a label is kept back.
     """
     if not examples or len(predictions) != len(examples):
         raise ValueError(f'{len(predictions)} predictions for {len(examples)} examples')
@@ -63,8 +66,8 @@ def class_scores(
 
 
 def _correlations(predicted: np.ndarray, gold: np.ndarray) -> dict[str, float]:
-    if not np.isfinite(predicted).all():
-        raise ValueError('a predicted number is not finite')
+    if not np.isfinite(predicted).all():  # of a replica that failed: the others have their scores
+        return {'pearson': 0.0, 'spearman': 0.0}
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')  # a constant has no correlation: NaN
         found = {

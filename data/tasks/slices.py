@@ -11,7 +11,8 @@ def hold_out(task: Task, share: float, name: str) -> Task:
     """The task with a new split of about `share` of its training examples, which leave 'train'.
 
     What belongs together stays together: the examples of a document; without documents, pairs with the same first
-    sentence. Which are held out depends on their text alone, so that it is the same for every arm and seed.
+    sentence. Which are held out depends on the document's name, or on that sentence, alone: it is the same for every
+    arm and seed.
 
     Raises:
       UserError: all training examples belong together.
@@ -30,7 +31,11 @@ def hold_out(task: Task, share: float, name: str) -> Task:
 
 
 def limited(task: Task, split: str, count: int) -> Task:
-    """The task with at most `count` examples in a split, in their order; which, depends on their text alone."""
+    """The task with at most `count` examples in a split, in their order.
+
+    Which, depends on the examples alone: on their text and label, and on their id, which may be the row's number in
+    its file.
+    """
     examples = task.examples(split)
     if len(examples) <= count:
         return task

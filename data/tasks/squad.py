@@ -1,5 +1,6 @@
 """Questions on passages, from files in SQuAD's form, 1.1 or 2.0."""
 
+import dataclasses
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -33,7 +34,7 @@ def load_squad(config: TaskConfig) -> Task:
     splits, notes = {}, []
     for split, file in paths.items():
         questions = read_squad(file, config.encoding)
-        splits[split], found = checked(str(file), questions, config.task == 'squad2')
+        splits[split], found = checked(str(file), questions, split, config.task == 'squad2')
         notes += found
     return Task(config.task, 'span', (), METRICS, splits, no_answer=config.task == 'squad2', notes=tuple(notes))
 
@@ -72,21 +73,30 @@ def _questions(tree: Any) -> Iterator[Question]:
                 )  # fmt: skip
 
 
-def checked(source: str, questions: Iterable[Question], no_answer: bool) -> tuple[list[Question], list[str]]:
-    """Questions whose answers stand in the passage where they say, and notes on those left out.
+def checked(
+    source: str, questions: Iterable[Question], split: str, no_answer: bool
+) -> tuple[list[Question], list[str]]:
+    """Questions as they are trained on or scored, and notes on those with an answer that is not where it says.
+
+    Those are left out of train. Elsewhere they stay: scores go by the answers' texts, as in the official scripts.
+
+    A question without answers is impossible, whatever it says of itself: the official script of 2.0 goes by that. But
+    in a test file without any answer they are kept back.
 
     Raises:
       UserError: a question has no answer and `no_answer` is false, an id comes twice, or more than `TOLERATED` of the
         questions have an answer that is not in its place. `source` names the file.
     """
     questions, kept, faulty = list(questions), [], []
+    if split != 'test' or any(question.answers for question in questions):
+        questions = [each if each.answers else dataclasses.replace(each, impossible=True) for each in questions]
     for question in questions:
         if question.impossible and not no_answer:
             raise UserError(f'{source}: question {question.id} has no answer: give --task squad2')
         off = [answer for answer in question.answers if not _in_place(answer, question.context)]
         if off:
             faulty.append(f'{question.id} ({off[0].text[:30]!r} is not at {off[0].start})')
-        else:
+        if not off or split != 'train':
             kept.append(question)
     if len({question.id for question in questions}) < len(questions):
         raise UserError(f'{source}: two questions have the same id')
@@ -96,7 +106,7 @@ def checked(source: str, questions: Iterable[Question], no_answer: bool) -> tupl
     what = f'{source}: {len(faulty)} of {len(questions)} questions have an answer that is not in its place: {shown}'
     if len(faulty) > TOLERATED * len(questions):
         raise UserError(f'{what}; answer_start counts characters (code points) of the context, from 0')
-    return kept, [f'{what}; left out']
+    return kept, [f'{what}; {"left out" if split == "train" else "scored all the same"}']
 
 
 def _in_place(answer: Answer, context: str) -> bool:

@@ -35,7 +35,7 @@ class TaggedSentence:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A stretch of the passage: context[start : start + len(text)] is text."""
+    """A stretch of the passage: context[start : start + len(text)] is text; outside train a few may be misplaced."""
 
     text: str
     start: int

@@ -118,7 +118,7 @@ def _tagging(config: TaskConfig, sources: dict[str, Any], features: Any) -> Task
 def _span(name: str, sources: dict[str, Any], no_answer: bool) -> Task:
     splits, notes = {}, []
     for split, source in sources.items():
-        splits[split], found = checked(f'{name}, {split}', map(_question, records(source)), no_answer)
+        splits[split], found = checked(f'{name}, {split}', map(_question, records(source)), split, no_answer)
         notes += found
     return Task(name, 'span', (), squad.METRICS, splits, no_answer=no_answer, notes=tuple(notes))
 

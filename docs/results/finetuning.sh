@@ -25,12 +25,14 @@ finetune() {
 }
 
 minilm=(--init hf:minilm)
-finetune minilm-sst2 "${minilm[@]}" --task sst2 --data_dir data/glue --train_rows 10000 --batch_size 16 --epochs 4 --seeds 2
+finetune minilm-sst2 "${minilm[@]}" --task sst2 --data_dir data/glue --train_rows 10000 --epochs 2 --seeds 2
+finetune minilm-sst2-longer "${minilm[@]}" --task sst2 --data_dir data/glue --train_rows 10000 \
+    --batch_size 16 --epochs 4 --seeds 2
 finetune minilm-stsb "${minilm[@]}" --task stsb --data_dir data/glue --grid bert --batch_size 32 --epochs 3
 finetune minilm-cola "${minilm[@]}" --task cola --data_dir data/glue --seeds 2
 finetune minilm-mrpc "${minilm[@]}" --task mrpc --data_dir data/glue --seeds 2
 finetune minilm-rte "${minilm[@]}" --task rte --data_dir data/glue --seeds 2
-finetune minilm-conll "${minilm[@]}" --task tagging --data_dir data/ner/conll2003 --epochs 2 --seeds 2
+finetune minilm-conll "${minilm[@]}" --task tagging --data_dir data/ner/conll2003 --train_rows 5000 --seeds 2
 finetune minilm-xquad "${minilm[@]}" --task squad1 --data_dir data/qa/xquad/xquad.en.json \
     --max_length 256 --stride 128 --batch_size 16 --seeds 2
 finetune minilm-policyqa "${minilm[@]}" --task squad1 --data_dir data/qa/policyqa/dev.json \

@@ -15,7 +15,7 @@ from experiments.exchange import read_tokenizer
 from experiments.load import load_replica
 from experiments.workdir import read_workdir
 from model.huggingface import read_bert
-from train.finetuning.encoders import Encoders
+from train.finetuning.encoders import Encoders, ready_for_pairs
 from train.metrics import read
 
 
@@ -73,17 +73,18 @@ def read_encoder(init: str, arm: str | None, seed: int | None) -> Source:
     if not (path and step.isdecimal()):
         path, step = init, ''
     workdir = Path(path)
-    config, params, tokenizer = load_replica(workdir, arm, seed, int(step) if step else None)
-    record = read_workdir(workdir).record
-    name = (arm or record['ablation']['baseline'], seed or 0)
+    loaded = load_replica(workdir, arm, seed, int(step) if step else None)
+    config, record = loaded.config, read_workdir(workdir).record
+    name = (loaded.arm, loaded.seed)
     longest = max(stage.length for stage in config.stages)
     pretraining = {
         'pretraining': record['ablation']['name'],
         'scale': record['scale'],
-        'step': int(step or config.steps),
-        'loss': _losses(workdir, name, int(step or config.steps)),
+        'step': loaded.step,
+        'loss': _losses(workdir, name, loaded.step),
     }
-    return Source(Encoders.one(name, config.model, params, longest), tokenizer, config.data, pretraining)
+    encoders = Encoders.one(name, config.model, ready_for_pairs(loaded.params, config), longest)
+    return Source(encoders, loaded.tokenizer, config.data, pretraining)
 
 
 def _losses(workdir: Path, name: tuple[str, int], step: int) -> dict[str, float]:

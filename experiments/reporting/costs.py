@@ -28,7 +28,8 @@ def cost_section(results: Results) -> Section:
             'Of one replica, counted analytically as if it ran alone: training FLOPs (forward and backward) with the '
             'target slots that the arm’s own rate needs (the highest of its schedule; they come in eights), tokens '
             'read with their [CLS] and [SEP], and targets scored. A row has a whole number of targets, the rate times '
-            'its maskable tokens, rounded: in short rows a little more or less than the rate.',
+            'its maskable tokens, rounded: in short rows a little more or less than the rate. Rows of sentences are '
+            'counted as if they were full: their tokens and targets are those of padding, too.',
             Table('Cost of one replica', columns, rows),
             *_wall_time(results),
         ],

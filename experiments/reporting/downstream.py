@@ -36,9 +36,9 @@ def downstream_section(results: Results) -> Section | None:
     by_task = {task: list(group) for task, group in groupby(_ordered(results), key=lambda measure: measure.task)}
     blocks: list[str | Table] = [
         'After pretraining every replica is fine-tuned on each task with several fine-tuning seeds, the same for all '
-        'arms; they draw the head, the order of rows and dropout. A replica’s figure is the mean of its fine-tunings, '
-        'and intervals are over pretraining seeds. Whatever is chosen is chosen on a slice of train, never on what is '
-        'reported.',
+        'arms; they draw the head, the order of rows and, if there is any, dropout. A replica’s figure is the mean of '
+        'its fine-tunings, and intervals are over pretraining seeds. Whatever is chosen is chosen on a slice of train, '
+        'never on what is reported.',
         *(_in_words(record) for record in results.tasks.values()),
         f'Without pretraining: {"; ".join(f"{name} ({_ABOUT[name]})" for name in _references(results))}.',
         *(_table(results, task, measures) for task, measures in by_task.items()),

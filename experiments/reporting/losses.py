@@ -7,7 +7,7 @@ import numpy as np
 from experiments.known_metrics import known, of_kind
 from experiments.reporting.document import Section, Table
 from experiments.reporting.results import Measure, Results
-from experiments.reporting.wording import DASH, arm_names, fixed, listed, percent, spoken, without_head
+from experiments.reporting.wording import DASH, arm_names, fixed, listed, never_masked, percent, spoken, without_head
 from experiments.statistics import Summary, summary
 
 OWN_COLUMN = 'own rate: not comparable'
@@ -32,6 +32,7 @@ def loss_section(results: Results) -> Section:
             'column is each arm at its own final masking rate and rule. Own-rate losses are not comparable between '
             'arms: a higher rate leaves less to read.',
             *without_head(results),
+            *never_masked(results),
             *_early(results),
             *_below_unigram(results),
         ],
@@ -86,7 +87,8 @@ def _table(caption: str, results: Results, metric: str, own_metric: str) -> Tabl
             continue
         cells = [spoken(summary(results.values(Measure(metric, rate))[arm]), unit, n) for rate in rates]
         at = f' at {percent(own_rates[arm])}' if own.n else ''
-        rows.append([name, str(n), *cells, spoken(own, known(own_metric), n) + at])
+        lacking = results.lacks(results.arms[arm], own_metric)
+        rows.append([name, str(n), *cells, '' if lacking else spoken(own, known(own_metric), n) + at])
     columns = ['arm', 'n', *(f'at {percent(rate)}' for rate in rates), OWN_COLUMN]
     return Table(caption, columns, lines + rows, len(lines), brief=metric == 'loss')
 

@@ -133,10 +133,16 @@ class Results:
         return [measure for measure in self.measures if measure in fine_tuned]
 
     def lacks(self, arm: str, metric: str) -> bool:
-        """Whether an arm has no such figure by its nature: the metric needs an MLM head, and it has none."""
+        """Whether an arm has no such figure by its nature: it has no head for it, or rows that it alone was trained on
+        cannot be made again."""
         objective = self.config['configs'][arm].get('objective', {})
         trained, needs = from_json(ObjectiveConfig, objective), known(metric)
-        return (needs.needs_head and not trained.predicts) or (needs.needs_pairs and not trained.judges_pairs)
+        without_head = (needs.needs_head and not trained.predicts) or (needs.needs_pairs and not trained.judges_pairs)
+        return without_head or (needs.kind == 'own' and trained.replaces)
+
+    def replaces(self, arm: str) -> bool:
+        """Whether an arm never read [MASK] in training, but a generator's samples."""
+        return from_json(ObjectiveConfig, self.config['configs'][arm].get('objective', {})).replaces
 
     def rates(self, metric: str) -> list[float]:
         """Evaluation rates of a metric that is measured at several."""

@@ -98,8 +98,10 @@ def measures_section(results: Results) -> Section | None:
     if metrics & {'nsp_accuracy', 'sop_accuracy'}:
         text.append(
             'NSP and SOP accuracy are of held-out pairs of segments, each shown as it stands in the text and once more '
-            'with a segment of another document second (NSP) or its two segments in the other order (SOP): chance is '
-            '50%. Both are asked of every arm that judges pairs, whichever it was trained on.'
+            'with a segment of another document second (NSP) or its two segments in the other order (SOP): guessing '
+            'makes 50%. Segments’ lengths tell a little, and where sentences are long for a row, so that segments '
+            'begin and end inside them, capitals and full stops tell much more, without any sense of the text. Both '
+            'are asked of every arm that judges pairs, whichever it was trained on.'
         )
     columns = ['arm', 'n', *(_with_unit(measure_name(m), known(m.metric).unit) for m in measures)]
     table = Table('Other measures', columns, [reference] * with_reference + rows, int(with_reference))

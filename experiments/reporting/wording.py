@@ -27,6 +27,17 @@ def without_head(results: Results) -> list[str]:
     ]
 
 
+def never_masked(results: Results) -> list[str]:
+    """A sentence on the arms whose losses are of an input that they were not trained on, if there are any."""
+    names = [arm for arm in results.arms if results.replaces(arm) and not results.lacks(arm, 'loss')]
+    if not names:
+        return []
+    return [
+        f'Arm {listed(names)} read samples of a generator in training where others read [MASK]. Losses and likelihood '
+        'are measured under [MASK], which they never met: theirs say little of what they learnt.'
+    ]
+
+
 def measure_name(measure: Measure) -> str:
     """Such as 'loss at 15%' or 'probe accuracy (century)'."""
     name = known(measure.metric).name

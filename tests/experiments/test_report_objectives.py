@@ -79,3 +79,25 @@ def test_arms_that_all_have_no_head_are_told_so_once(tmp_path):
     assert 'Arm shared and separate have no MLM head' in table
     assert 'Perplexity' not in table and 'nats a token (mean' not in table
     assert not (tmp_path / 'curves.png').exists()
+
+
+def without_probe_curves(arms) -> list[dict]:
+    return [record for record in records(arms, ()) if not record.get('metric', '').startswith('curve_probe')]
+
+
+def test_without_probes_the_loss_is_drawn_against_flops_where_arms_differ_in_more_than_masks(tmp_path):
+    arms = {'small': {}, 'large': {'model.width': 128}}
+    make_report(tmp_path / 'steps', make_config(arms), without_probe_curves(arms))
+    picture = compute_figure(Results([tmp_path / 'steps']))
+    assert picture.axes[0].get_ylabel() == 'loss at 15%, nats a token'
+    arms = {'15%': {}, '40%': {'masking.corruption_rate': 0.4}}
+    make_report(tmp_path / 'rates', make_config(arms), without_probe_curves(arms))
+    assert compute_figure(Results([tmp_path / 'rates'])) is None
+
+
+def test_arms_that_never_read_mask_are_named_and_have_no_loss_of_their_own(tmp_path):
+    arms = {'BERT': {}, 'Replace MLM': {'objective.name': 'replace_mlm'}}
+    table, _ = make_report(tmp_path, make_config(arms), without_probe_curves(arms))
+    assert 'Arm Replace MLM read samples of a generator in training' in table
+    losses = {row[0]: row[2:] for row in rows(table, 'Loss, nats a token')}
+    assert losses['Replace MLM'][-1] == '' and all(losses['Replace MLM'][:-1]) and all(losses['BERT (baseline)'])

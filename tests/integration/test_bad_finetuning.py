@@ -17,6 +17,7 @@ PIECES = [
 ]
 TABLE = ['--task', 'table', '--data-dir', 'files', '--first', 'text', '--label', 'label']
 NEW = ['--workdir', 'new', '--run.compilation-cache', '']
+INFERENCE = 'sentence1\tsentence2\tgold_label\nwar\tpeace\tcontradiction\n'
 GOOD = 'text\tlabel\nwar\tyes\npeace\tno\n'
 
 
@@ -52,6 +53,11 @@ def passage(starts: list[int]) -> str:
             TABLE,
             {'train.tsv': GOOD, 'dev.tsv': 'text\tlabel\nwar\tmaybe\n'},
             "task table, dev: example 0 has the label 'maybe', which training has not seen; it has no, yes",
+        ),
+        (
+            ['--task', 'mnli', '--data-dir', 'files'],
+            {'train.tsv': INFERENCE, 'dev_matched.tsv': INFERENCE},
+            '--data_dir files: has no dev_mismatched.tsv: MNLI is reported on both of its dev files',
         ),
         (TABLE, {'train.tsv': 'text\tmark\nwar\tyes\n'}, 'files/train.tsv: has no column label; its first line has'),
         (TABLE, {'train.tsv': ''}, 'files/train.tsv: empty: put the examples in it'),

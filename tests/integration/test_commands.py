@@ -125,7 +125,7 @@ def test_more_seeds_train_what_is_new_and_pool_to_the_same_table(place, finished
 def test_pretrain_ends_with_the_weights_of_the_replica_in_the_ablation(place, finished):
     place.run('pretrain', 'tiny.py', '--arm', '40%', '--workdir', 'alone', *place.flags, *LEAN)
     alone = place.folder / 'alone'
-    (config, params, _), (other, same, _) = load_replica(alone, '40%', 0), load_replica(finished[0], '40%', 0)
+    (config, params, *_), (other, same, *_) = load_replica(alone, '40%', 0), load_replica(finished[0], '40%', 0)
     assert all(name.startswith('evaluation.') for name in differences(config, other))
     assert largest_difference(params, same) <= 1e-5
     assert largest_difference(load_replica(finished[0], '15%', 0)[1], same) > 1e-3

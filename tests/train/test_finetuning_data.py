@@ -9,8 +9,11 @@ import pytest
 from data.clean import one_line
 from data.errors import UserError
 from data.sentencepiece_tokenizer import SentencePieceTokenizer, train_sentencepiece
+from data.tasks.config import TaskConfig
+from data.tasks.registry import load_task
 from data.tasks.task import Answer, Question, TaggedSentence, Task, TextExample
 from tests.data.corpora import speeches
+from tests.data.tasks.task_files import PARAGRAPHS, write_squad
 from train.finetuning.config import FinetuneConfig
 from train.finetuning.task_data import SLICE, TaskData
 from train.finetuning.tune import Result, best_points, chosen
@@ -89,6 +92,23 @@ def test_outputs_that_name_the_gold_answers_score_100(kind, no_answer):
     assert found.scores('dev', wrong)[found.task.primary] < 60
 
 
+@pytest.mark.parametrize('filler', [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize(
+    ('kind', 'no_answer'),
+    [('classification', False), ('regression', False), ('tagging', False), ('span', False), ('span', True)],
+)
+def test_outputs_that_are_not_finite_are_scored_and_learnt_nothing(kind, no_answer, filler):
+    found = data(task(kind, no_answer))
+    gold = gold_outputs(found, 'dev')
+    predictions = found.predictions('dev', np.full_like(gold, filler), None)
+    scores = found.scores('dev', predictions)
+    assert set(scores) == set(found.task.metrics) and np.isfinite(list(scores.values())).all()
+    assert found.is_degenerate('dev', predictions, scores)
+    gold[: len(gold) // 2] = filler  # a part of them alone
+    scores = found.scores('dev', found.predictions('dev', gold, None))
+    assert all(0 <= value < 100 for value in scores.values())
+
+
 def test_one_answer_always_is_degenerate():
     found = data(task('classification'))
     predictions = found.predictions('dev', np.tile([1.0, 0.0], (12, 1)), None)
@@ -131,6 +151,13 @@ def test_every_split_whose_labels_are_known_is_reported():
     assert len(found.predictions('test', gold_outputs(data(whole), 'dev'), None).values) == 12
 
 
+def test_a_question_without_answers_does_not_keep_dev_from_being_reported(tmp_path):
+    for split in ('train', 'dev'):
+        write_squad(tmp_path / f'{split}.json', [*PARAGRAPHS, ('D', 'None.', [('d1', 'Why?', [])])])
+    found = data(load_task(TaskConfig('squad2', str(tmp_path))), select_on='dev')
+    assert found.reported == ['dev'] and found.majority('dev')['exact_match'] == pytest.approx(100 / 7)
+
+
 def test_nothing_to_train_on_or_to_choose_by_is_a_mistake():
     whole = task('classification')
     with pytest.raises(UserError, match='no example to train on'):
@@ -151,3 +178,10 @@ def test_each_arm_is_reported_at_the_point_that_is_best_on_the_mean_of_its_runs(
         ('a', 'slow', 0), ('a', 'slow', 1), ('b', 'slow', 0), ('b', 'slow', 1)
     ]  # fmt: skip
     assert best_points([result('a', 'only', 0, None)]) == {'a': 'only'}
+
+
+def test_a_run_without_a_score_loses_against_the_worst_correlation():
+    for scores in ({'failed': None, 'worse than chance': -7.0}, {'worse than chance': -7.0, 'failed': None}):
+        assert best_points(result('a', *each) for each in zip(scores, (0, 0), scores.values(), strict=True)) == {
+            'a': 'worse than chance'
+        }

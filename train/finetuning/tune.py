@@ -22,6 +22,9 @@ from train.finetuning.task_data import Predictions, TaskData
 from train.loop import Stopped
 from train.preemption import Preemption
 
+LOWEST = -100.0
+"""Percent: no metric is lower (a correlation may be so low)."""
+
 
 @dataclass(frozen=True)
 class Result:
@@ -39,7 +42,8 @@ class Result:
     failed_at: int | None
     """The update, counted from 1, at which it was not finite: it was left as it was before."""
     selection: float | None
-    """The score that choices go by, in percent; None where nothing is chosen, or the replica failed."""
+    """The score that choices go by, in percent; None where nothing is chosen, or the replica failed or ended without
+    finite outputs."""
     threshold: float | None
     """Of no answer, where there may be none."""
     scores: Mapping[str, Mapping[str, float]]
@@ -121,11 +125,12 @@ def tune(
 def best_points(results: Iterable[Result]) -> dict[str, str]:
     """Arm -> the point with the best mean of its runs' selection scores; of equals, or of one alone, the first.
 
-    A run without a score, which failed, counts as 0.
+    A run without a score, which failed, counts as if it had the lowest that there is.
     """
     scores: dict[str, dict[str, list[float]]] = {}
     for result in results:
-        scores.setdefault(result.arm, {}).setdefault(result.point, []).append(result.selection or 0.0)
+        score = LOWEST if result.selection is None else result.selection
+        scores.setdefault(result.arm, {}).setdefault(result.point, []).append(score)
     return {arm: max(points, key=lambda point: np.mean(points[point])) for arm, points in scores.items()}  # noqa: B023
 
 
@@ -195,7 +200,7 @@ def _selection(program: Program, data: TaskData, params: Any, frozen: Any) -> tu
 
 def _evaluate(program: Program, data: TaskData, trained: Trained) -> tuple[Result, ...]:
     count = len(program.replicas)
-    selection, thresholds = [None] * count, [None] * count
+    selection, thresholds = [np.nan] * count, [None] * count
     if data.chosen_by:
         selection, thresholds = _selection(program, data, trained.params, trained.frozen)
     found: list[dict] = [{} for _ in range(count)]
@@ -211,7 +216,8 @@ def _evaluate(program: Program, data: TaskData, trained: Trained) -> tuple[Resul
             **_name(program, data, replica),
             epoch=int(trained.epochs_R[number]),
             failed_at=trained.failed.get(number),
-            selection=None if number in trained.failed else selection[number],
+            # Not NaN, which JSON does not have: a resumed run must choose as this one does.
+            selection=selection[number] if number not in trained.failed and np.isfinite(selection[number]) else None,
             threshold=thresholds[number],
             scores=found[number],
             degenerate=degenerate[number],

@@ -53,7 +53,7 @@ class ObjectiveConfig:
 
     @property
     def has_generator(self) -> bool:
-        return self._is_of_generator and self.sampler != 'uniform'
+        return self.replaces and self.sampler != 'uniform'
 
     @property
     def scores_all(self) -> bool:
@@ -69,7 +69,8 @@ class ObjectiveConfig:
         return slots + self.judges_pairs
 
     @property
-    def _is_of_generator(self) -> bool:
+    def replaces(self) -> bool:
+        """Whether the model reads samples in place of the chosen tokens, and never [MASK]."""
         return self.name in ('electra', 'replace_mlm', 'all_tokens_mlm')
 
     def __post_init__(self):
@@ -82,5 +83,5 @@ class ObjectiveConfig:
             raise ValueError(f'objective.temperature is {self.temperature}: use a number above 0')
         if not 0 <= self.detection_weight < float('inf'):
             raise ValueError(f'objective.detection_weight is {self.detection_weight}: use 0 or more')
-        if self.sampler == 'uniform' and self._is_of_generator and self.generator != GeneratorConfig():
+        if self.sampler == 'uniform' and self.replaces and self.generator != GeneratorConfig():
             raise ValueError('objective.sampler uniform has no generator: leave objective.generator as it is')

@@ -63,7 +63,8 @@ def declared(config: Config) -> Params:
 
 
 def encoder(params: Params) -> Params:
-    return {name: part for name, part in params.items() if name != HEAD}
+    """With the pooler, from which fine-tuning starts, too (Devlin et al. 2019, Section 3.2)."""
+    return {name: part for name, part in params.items() if name != HEAD} | {'pooler': params[HEAD]['pooler']}
 
 
 MLM_WITH_PAIRS = Objective(weights, loss, declared, encoder)

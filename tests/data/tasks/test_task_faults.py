@@ -7,6 +7,7 @@ from data.tasks.config import TaskConfig
 from data.tasks.registry import load_task
 from tests.data.tasks.task_files import CONTEXT, PARAGRAPHS, answer, write_squad
 
+MNLI = 'sentence1\tsentence2\tgold_label\na\tb\tneutral\nc\td\tentailment'
 FAULTS = {
     'unknown task': (TaskConfig('colla', '{d}'), {}, 'there is no such task; use cola, sst2'),
     'no task': (TaskConfig('', '{d}'), {}, 'there is no such task'),
@@ -39,6 +40,16 @@ FAULTS = {
         TaskConfig('sst2', '{d}'),
         {'train.tsv': 'sentence\tlabel\na\t1\nb\t2'},
         "train.tsv:3: label '2' is none of",
+    ),
+    'MNLI without mismatched': (
+        TaskConfig('mnli', '{d}'),
+        {'train.tsv': MNLI, 'dev_matched.tsv': MNLI},
+        '{d}: has no dev_mismatched.tsv: MNLI is reported on both of its dev files',
+    ),
+    'MNLI without matched': (
+        TaskConfig('mnli', '{d}'),
+        {'train.tsv': MNLI, 'dev_mismatched.tsv': MNLI},
+        '{d}: has no dev_matched.tsv: MNLI is reported on both of its dev files',
     ),
     'no number': (
         TaskConfig('stsb', '{d}'),
@@ -137,7 +148,7 @@ def test_a_fault_is_one_line_that_names_it(fault, tmp_path):
     given = TaskConfig(**{**vars(config), 'data_dir': config.data_dir.replace('{d}', str(tmp_path))})
     with pytest.raises(UserError) as error:
         load_task(given)
-    assert message in str(error.value) and '\n' not in str(error.value)
+    assert message.replace('{d}', str(tmp_path)) in str(error.value) and '\n' not in str(error.value)
 
 
 def test_faults_of_questions(tmp_path):
@@ -155,7 +166,11 @@ def test_faults_of_questions(tmp_path):
     )
     bytes_counted = [('A', CONTEXT, [('b', '?', [('1966', CONTEXT.encode().index(b'1966'))])])]
     assert 'is not in its place: b' in fault('squad1', bytes_counted)
-    assert 'give --task squad2' in fault('squad1', [('A', 'x', [('i', '?', None)])])
+    assert 'question i has no answer: give --task squad2' in fault('squad1', [('A', 'x', [('i', '?', None)])])
+    # Whether it says that it is impossible or not.
+    assert 'question b2 has no answer: give --task squad2' in fault(
+        'squad1', [('B', 'Nobody won.', [('b1', 'Who?', [('Nobody', 0)]), ('b2', 'Where?', [])])]
+    )
     assert 'two questions have the same id' in fault('squad1', [PARAGRAPHS[1], PARAGRAPHS[1]])
 
 

@@ -6,11 +6,14 @@ import json
 import pytest
 
 from data.config import DataConfig
+from data.corpus import Document
 from data.errors import UserError
 from data.prepare import prepare
+from data.tasks import corpus_task
 from data.tasks.config import TaskConfig
 from data.tasks.glue import GLUE
 from data.tasks.registry import load_task
+from data.tasks.scores import scores
 from data.tasks.slices import hold_out, limited
 from tests.data.corpora import quiet, small_config, speeches, write_jsonl
 from tests.data.tasks.task_files import CONLL, CONTEXT, PARAGRAPHS, write, write_glue, write_squad
@@ -189,19 +192,35 @@ def test_squad_by_file_or_folder(tmp_path):
     assert task.splits['dev'][0].context == CONTEXT
 
 
-def test_a_few_answers_off_their_place_are_left_out_and_named(tmp_path):
-    many = [
-        (
-            'T',
-            'It was in 1989.',
-            [(f'q{i}', 'When?', [('1989', 10)]) for i in range(199)] + [('bad', '?', [('1989', 9)])],
-        )
+def test_a_question_without_answers_is_impossible_whatever_it_says(tmp_path):
+    """The official script of 2.0 goes by the answers."""
+    unsaid = [*PARAGRAPHS, ('D', 'None.', [('d1', 'Why?', [])])]
+    for split in ('train', 'dev', 'test'):
+        write_squad(tmp_path / f'{split}.json', unsaid)
+    for questions in load_task(TaskConfig('squad2', str(tmp_path))).splits.values():
+        assert [question.id for question in questions if question.impossible] == ['d1']
+    # In a test file without any answer they are kept back.
+    write_squad(tmp_path / 'test.json', unsaid[-1:])
+    assert not load_task(TaskConfig('squad2', str(tmp_path))).splits['test'][0].impossible
+
+
+def test_a_few_answers_off_their_place_are_named_and_not_trained_on(tmp_path):
+    def of(split, start):
+        questions = [*((f'q{i}', 'When?', [('1989', 10)]) for i in range(199)), ('bad', '?', [('1989', start)])]
+        write_squad(tmp_path / f'{split}.json', [(split, 'It was in 1989.', questions)])
+
+    of('train', 9)
+    of('dev', 8)
+    task = load_task(TaskConfig('squad1', str(tmp_path)))
+    assert len(task.splits['train']) == 199 and 'bad' not in {question.id for question in task.splits['train']}
+    # The official script scores by the texts.
+    assert [question.id for question in task.splits['dev']][-1] == 'bad' and len(task.splits['dev']) == 200
+    assert scores(task, ['1989'] * 200, task.splits['dev'])['exact_match'] == 100
+    off = '1 of 200 questions have an answer that is not in its place: bad'
+    assert [note.partition(': ')[2] for note in task.notes[:2]] == [
+        f"{off} ('1989' is not at 9); left out",
+        f"{off} ('1989' is not at 8); scored all the same",
     ]
-    task = load_task(TaskConfig('squad1', str(write_squad(tmp_path / 'd' / 'dev.json', many).parent)))
-    assert len(task.splits['dev']) == 199
-    assert task.notes[0].endswith(
-        "1 of 200 questions have an answer that is not in its place: bad ('1989' is not at 9); left out"
-    )
 
 
 def test_other_encodings_and_splits_that_are_not_there(tmp_path):
@@ -264,6 +283,23 @@ def test_a_task_of_the_corpus_is_held_out_of_pretraining(tmp_path):
         load_task(TaskConfig('corpus:mood'), config)
     with pytest.raises(UserError, match='no label has two held-out documents'):
         load_task(TaskConfig('corpus:label'), small_config(config.corpus.removeprefix('files:'), heldout_percent=0.001))
+
+
+def test_a_label_that_training_lacks_is_not_tested_on(monkeypatch):
+    """Of its two documents the one to learn from is a heading alone."""
+
+    def made(*paragraphs):
+        documents = [('war', 'on the war'), ('peace', 'on the peace'), ('rare', ''), ('rare', 'on what is rare')]
+        documents += [('war', 'on the other war'), ('peace', 'on the other peace')]
+        for label, text in documents:
+            blocks = [f'What was said in {year} {text} of all' for year in (1801, 1802)] if text else ['A heading']
+            yield Document('', '', {'label': label}), blocks
+
+    monkeypatch.setattr(corpus_task, 'heldout_documents', made)
+    task = load_task(TaskConfig('corpus:label'), DataConfig())
+    assert task.labels == ('peace', 'war')
+    assert [example.label for example in task.splits['dev']] == ['war', 'war', 'peace', 'peace']
+    assert task.notes == ('corpus:label: left out 2 of 6 dev paragraphs, whose label no training paragraph has: rare',)
 
 
 def test_the_century_and_the_party_of_the_embedded_corpus():

@@ -23,10 +23,10 @@ pytestmark = pytest.mark.peers
 @pytest.mark.parametrize(
     ('config', 'counts', 'notes'),
     [
-        (TaskConfig('cola', GLUE), {'train': 8551, 'dev': 1043, 'test': 1063}, []),
+        (TaskConfig('cola', GLUE), {'train': 8551, 'dev': 1043, 'test': 1063}, ['14 of 1,043 examples of dev']),
         (TaskConfig('sst2', GLUE), {'train': 67349, 'dev': 872, 'adversarial': 148}, []),
         (TaskConfig('mrpc', GLUE), {'train': 3668, 'dev': 408, 'test': 1725}, ['no dev file, so 408 of the 4,076']),
-        (TaskConfig('stsb', GLUE), {'train': 5749, 'dev': 1500, 'test': 1379}, []),
+        (TaskConfig('stsb', GLUE), {'train': 5749, 'dev': 1500, 'test': 1379}, ['5 of 1,500 examples of dev']),
         (TaskConfig('rte', GLUE), {'train': 2490, 'dev': 277, 'test': 3000, 'adversarial': 81}, []),
         (TaskConfig('qnli', GLUE), {'dev': 5463, 'test': 5463, 'adversarial': 148}, []),
         (TaskConfig('wnli', GLUE), {'train': 635, 'dev': 71, 'test': 146}, []),
@@ -38,7 +38,12 @@ pytestmark = pytest.mark.peers
         (
             TaskConfig('tagging', NER),
             {'train': 14041, 'dev': 3250, 'test': 3453},
-            ['tags of 11,132 sentences were not IOB2', 'tags of 2,605', 'tags of 2,756'],
+            [
+                'tags of 11,132 sentences were not IOB2',
+                'tags of 2,605',
+                'tags of 2,756',
+                '193 of 3,250 examples of dev',
+            ],
         ),
         (TaskConfig('squad1', f'{QA}/xquad/xquad.en.json'), {'train': 937, 'dev': 253}, ['no dev file']),
         (TaskConfig('squad1', f'{QA}/xquad/xquad.zh.json'), {'train': 937, 'dev': 253}, ['no dev file']),
@@ -70,6 +75,15 @@ def test_real_files_are_read_whole(config, counts, notes):
         if None not in gold:
             assert all(value == pytest.approx(100) for value in scores(task, gold, examples).values()), split
         assert len({example.id for example in examples}) == len(examples)
+
+
+def test_mrpc_of_its_authors_beside_the_dev_of_glue(tmp_path):
+    header, *rows = (DATA / 'glue/MRPC/train.tsv').read_text('utf-8-sig').splitlines()
+    (tmp_path / 'msr_paraphrase_train.txt').write_text('\n'.join([header, *rows]))
+    (tmp_path / 'dev.tsv').write_text('\n'.join([header, *rows[::10]]))
+    task = load_task(TaskConfig('mrpc', str(tmp_path)))
+    assert {split: len(examples) for split, examples in task.splits.items()} == {'train': 3668, 'dev': 408}
+    assert task.notes == ('mrpc: left out 408 of 4,076 training examples, which stand in dev',)
 
 
 def test_the_entities_of_conll():

@@ -158,12 +158,19 @@ def test_what_cannot_be_scored():
         (BINARY, [], [], '0 predictions'),
         (BINARY, ['one'], labelled(['one', 'one']), '1 predictions for 2'),
         (BINARY, ['one'], labelled([None]), 'kept back'),
-        (NUMBERS, [math.nan, 1.0], labelled([1.0, 2.0]), 'not finite'),
         (TAGS, [['O']], [TaggedSentence('0', ('a', 'b'), ('O', 'O'))], 'more or fewer predicted tags'),
         (SQUAD1, ['a'], [Question('q', '?', '', ())], 'no answer to score against'),
     ):
         with pytest.raises(ValueError, match=message):
             scores(task, predictions, examples)
+
+
+@pytest.mark.parametrize('predicted', [[math.nan] * 3, [1.0, math.nan, 3.0], [1.0, 2.0, math.inf], [-math.inf] * 3])
+def test_numbers_that_are_not_finite_are_as_good_as_none(predicted):
+    gold = labelled([1.0, 2.0, 3.0])
+    found = scores(NUMBERS, predicted, gold)
+    assert found == {'pearson': 0, 'spearman': 0}
+    assert is_degenerate(NUMBERS, predicted, found, majority(NUMBERS, gold, gold))
 
 
 def test_trivial_predictions_and_runs_no_better():
