@@ -15,9 +15,7 @@ in bert_base.
 import dataclasses
 
 from configs import scales
-from configs.compute import matched
 from experiments.ablation import Ablation, Arm
-from experiments.config_paths import changed
 from train.position import tokens_after
 
 
@@ -25,7 +23,6 @@ def config(scale: str) -> Ablation:
     base = scales.scale(scale)
     long = base.stages[-1]
     token_steps = round(tokens_after(base, 0) / (long.batch_size * long.length))
-    equal_flops = matched(changed(base, {'stages': (long,)}), base)
     return Ablation(
         name='curriculum',
         claim='Nine tenths of the steps on short rows save compute without loss (Devlin et al. 2019, Appendix A.2).',
@@ -33,7 +30,7 @@ def config(scale: str) -> Ablation:
         arms=(
             Arm('short, then long'),
             Arm('long, equal tokens', {'stages': (dataclasses.replace(long, steps=token_steps),)}),
-            Arm('long, equal FLOPs', {'stages': equal_flops}),
+            Arm('long, equal FLOPs', {'stages': (long,)}, at_flops_of={}),
         ),
         baseline='short, then long',
         seeds=scales.SEEDS[scale],

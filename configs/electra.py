@@ -18,7 +18,6 @@ as in ELECTRA-small.
 """
 
 from configs import scales
-from configs.compute import matched
 from configs.masking_rate import tasks_of_programs
 from configs.published import table
 from experiments.ablation import Ablation, Arm
@@ -62,11 +61,6 @@ def primary(scale: str) -> dict:
 BERT = {'objective.name': 'mlm', 'masking.rule': (0.8, 0.1, 0.1)}
 
 
-def at_equal_flops(base: Config, name: str, changes: dict, like: Config) -> Arm:
-    """An arm with as many steps as the FLOPs of `like` pay for."""
-    return Arm(name, {**changes, 'stages': matched(changed(base, changes), like)})
-
-
 def config(scale: str) -> Ablation:
     base = recipe(scale)
     others = {
@@ -79,7 +73,7 @@ def config(scale: str) -> Ablation:
         name='electra',
         claim='At equal compute ELECTRA beats BERT, mostly for its loss on all tokens (Clark et al. 2020, Table 5).',
         base=base,
-        arms=(Arm('ELECTRA'), *(at_equal_flops(base, name, changes, base) for name, changes in others.items())),
+        arms=(Arm('ELECTRA'), *(Arm(name, changes, at_flops_of={}) for name, changes in others.items())),
         baseline='BERT',
         seeds=scales.SEEDS[scale],
         **primary(scale),

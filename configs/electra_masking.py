@@ -11,22 +11,20 @@ At one rate both objectives choose the same tokens. Not as published: as in elec
 """
 
 from configs import scales
-from configs.electra import BERT, at_equal_flops, primary, recipe
-from experiments.ablation import Ablation
-from experiments.config_paths import changed
+from configs.electra import BERT, primary, recipe
+from experiments.ablation import Ablation, Arm
 
 RATES = (0.15, 0.25, 0.40)
 
 
 def config(scale: str) -> Ablation:
-    base = recipe(scale)
-    like = changed(base, {'masking.corruption_rate': RATES[0]})
+    base, at_15 = recipe(scale), {'masking.corruption_rate': RATES[0]}
     return Ablation(
         name='electra_masking',
         claim='The best masking rate depends on the objective.',
         base=base,
         arms=tuple(
-            at_equal_flops(base, f'{name} at {rate:.0%}', {**changes, 'masking.corruption_rate': rate}, like)
+            Arm(f'{name} at {rate:.0%}', {**changes, 'masking.corruption_rate': rate}, at_flops_of=at_15)
             for name, changes in {'ELECTRA': {}, 'MLM': BERT}.items()
             for rate in RATES
         ),

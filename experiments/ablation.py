@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Literal
 
 from experiments.config_paths import changed, differences, overlap
+from experiments.equal_flops import matched
 from experiments.field_types import check_fields
 from experiments.known_metrics import METRICS, known, of_kind
 from train.cohort import CONTROL, REFERENCES
@@ -19,6 +20,8 @@ class Arm:
     name: str
     changes: dict[str, Any] = field(default_factory=dict)
     """Dotted field -> value, such as {'masking.corruption_rate': 0.4}."""
+    at_flops_of: dict[str, Any] | None = None
+    """Changes of the base, too: the arm has as many steps as the training FLOPs of that run pay for."""
 
 
 @dataclass(frozen=True)
@@ -130,5 +133,10 @@ class Ablation:
         raise ValueError(f'no arm {name!r}; the arms are {", ".join(arm.name for arm in self.arms)}')
 
     def config(self, arm: str) -> Config:
-        """The run config of an arm: the base, then the arm's changes, then the command line's."""
-        return changed(changed(self.base, self.arm(arm).changes), self.overrides)
+        """The run config of an arm: the base, then the arm's changes, then the command line's; its steps last."""
+        stated = self.arm(arm)
+        config = changed(changed(self.base, stated.changes), self.overrides)
+        if stated.at_flops_of is None:
+            return config
+        like = changed(changed(self.base, stated.at_flops_of), self.overrides)
+        return dataclasses.replace(config, stages=matched(config, like))

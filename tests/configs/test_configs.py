@@ -8,10 +8,11 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from tokenizers import BertWordPieceTokenizer
 
 from configs import scales
-from configs.compute import flops
 from experiments.config_paths import changed, differences
+from experiments.equal_flops import flops
 from train.chips import CHIPS
 from train.flops import run_flops
 from train.rates import copies, rate_at, target_slots
@@ -57,7 +58,7 @@ def tokens(config):
 
 
 def test_no_config_is_left_out():
-    assert {path.stem for path in FOLDER.glob('*.py')} == {*VARIES, '__init__', 'compute', 'scales', 'published'}
+    assert {path.stem for path in FOLDER.glob('*.py')} == {*VARIES, '__init__', 'scales', 'published'}
 
 
 @pytest.mark.parametrize(('name', 'scale'), EVERY)
@@ -240,10 +241,19 @@ def test_control_is_all_chance():
         assert built.base == scales.scale(scale)
 
 
-@pytest.mark.parametrize(('name', 'scale'), [(n, s) for n in ('electra', 'electra_masking') for s in scales.SCALES])
-def test_arms_of_equal_flops(name, scale):
-    """Within half a step of the last stage; the curriculum keeps its proportions."""
-    built = ablation(name, scale)
+OF_EQUAL_FLOPS = [
+    *((name, scale, {}) for name in ('electra', 'electra_masking') for scale in scales.SCALES),
+    ('electra', 'cpu', {'data.vocab_size': 8192}),
+    ('electra', 'cpu', {'model.layers': 6, 'objective.generator.width': 0.5}),
+    ('electra', 'cpu', {'masking.corruption_rate': 0.4}),
+    ('electra_masking', 'cpu', {'stages.0.steps': 3150, 'stages.1.steps': 350}),
+]
+
+
+@pytest.mark.parametrize(('name', 'scale', 'overrides'), OF_EQUAL_FLOPS)
+def test_arms_of_equal_flops(name, scale, overrides):
+    """Within half a step of the last stage, whatever the command line changes; the curriculum keeps its proportions."""
+    built = dataclasses.replace(ablation(name, scale), overrides=overrides)
     like = flops(built.config('ELECTRA' if name == 'electra' else 'ELECTRA at 15%'))
     for arm in built.arms:
         config = built.config(arm.name)
@@ -252,6 +262,18 @@ def test_arms_of_equal_flops(name, scale):
         assert abs(flops(config) - like) <= 0.51 * (flops(shorter) - flops(config))
         if stages:
             assert stages[0].steps / last.steps == pytest.approx(9, abs=1.5)
+
+
+def test_flops_are_those_of_the_tokenizer_that_is_named(tmp_path):
+    tokenizer = BertWordPieceTokenizer({'[PAD]': 0, '[UNK]': 1, '[CLS]': 2, '[SEP]': 3, '[MASK]': 4, 'a': 5})
+    tokenizer.add_tokens([f'word{number}' for number in range(5000)])
+    tokenizer.save(str(tmp_path / 'tokenizer.json'))
+    named = {'data.tokenizer': f'hf:{tmp_path}/tokenizer.json'}
+    built = dataclasses.replace(ablation('electra', 'cpu'), overrides=named)
+    sized = dataclasses.replace(built, overrides={**named, 'model.vocab_size': 5006})
+    steps = [[built.config(arm.name).steps, sized.config(arm.name).steps] for arm in built.arms]
+    assert all(a == b for a, b in steps)
+    assert steps[-1][0] != ablation('electra', 'cpu').config('BERT').steps
 
 
 def test_electra_arms_are_those_of_table_5():

@@ -1,16 +1,28 @@
 """Runs that take the same training FLOPs, as the report counts them."""
 
 import dataclasses
+from functools import lru_cache
 
+from data.build import read_tokenizer
 from experiments.config_paths import changed
 from train.config import Config, Stage
 from train.flops import run_flops
 
 
 def flops(config: Config) -> float:
-    """Training FLOPs of a run; before its tokenizer is there, with as many pieces as it is to have."""
-    size = config.model.vocab_size or config.data.vocab_size
-    return run_flops(changed(config, {'model.vocab_size': size}))
+    """Training FLOPs of a run; before its store is there, with as many pieces as its tokenizer has or is to have.
+
+    Raises:
+      UserError: a tokenizer that is named cannot be read.
+    """
+    data = config.data
+    pieces = _pieces(data.tokenizer) if data.tokenizer.startswith('hf:') else data.vocab_size
+    return run_flops(changed(config, {'model.vocab_size': config.model.vocab_size or pieces}))
+
+
+@lru_cache
+def _pieces(tokenizer: str) -> int:
+    return read_tokenizer(tokenizer).vocabulary.size
 
 
 def matched(config: Config, like: Config) -> tuple[Stage, ...]:
