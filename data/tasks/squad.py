@@ -51,7 +51,7 @@ def read_squad(path: Path, encoding: str) -> list[Question]:
         raise UserError(f'{path}: not JSON ({str(error)[:100]})') from None
     try:
         questions = list(_questions(tree))
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise UserError(
             f'{path}: not in the form of SQuAD (data, paragraphs, context, qas, answers): {error!r}'[:300]
         ) from None

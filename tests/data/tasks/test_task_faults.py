@@ -136,6 +136,14 @@ FAULTS = {
         "not in the form of SQuAD (data, paragraphs, context, qas, answers): KeyError('paragraphs')",
     ),
     'a list': (TaskConfig('squad1', '{d}'), {'train.json': '[1]'}, 'not in the form of SQuAD'),
+    'a place in words': (
+        TaskConfig('squad1', '{d}'),
+        {
+            'train.json': '{"data": [{"paragraphs": [{"context": "a b", "qas": [{"id": "q", "question": "?", "answers": '
+            '[{"text": "b", "answer_start": "two"}]}]}]}]}'
+        },
+        'not in the form of SQuAD',
+    ),
     'no question': (TaskConfig('squad1', '{d}'), {'train.json': '{"data": []}'}, 'train.json: has no question'),
 }
 
