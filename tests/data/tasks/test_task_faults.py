@@ -139,8 +139,8 @@ FAULTS = {
     'a place in words': (
         TaskConfig('squad1', '{d}'),
         {
-            'train.json': '{"data": [{"paragraphs": [{"context": "a b", "qas": [{"id": "q", "question": "?", "answers": '
-            '[{"text": "b", "answer_start": "two"}]}]}]}]}'
+            'train.json': '{"data": [{"paragraphs": [{"context": "a b", "qas": [{"id": "q", "question": "?", '
+            '"answers": [{"text": "b", "answer_start": "two"}]}]}]}]}'
         },
         'not in the form of SQuAD',
     ),
