@@ -13,8 +13,8 @@ samples of the generator where BERT has [MASK]; all-tokens MLM, which predicts e
 gate; BERT. An MLM loss exists for three of them, and is measured under [MASK], which two of those never read: the arms
 are compared by the probe and the downstream task.
 
-Not as published: as in bert_base, but for rows of 512 throughout; below paper scale the generator is a quarter as wide,
-as in ELECTRA-small.
+One length throughout, as in the paper: the scale's last, 512 at paper scale. Below it the generator is a quarter as
+wide, as in ELECTRA-small. Not as published: as in bert_base.
 """
 
 from configs import scales
@@ -31,7 +31,7 @@ CURVE_PROBE = {'smoke': 60, 'cpu': 400, 'overnight': 1000, 'paper': 0}
 def recipe(scale: str) -> Config:
     """ELECTRA in the form of a scale; at paper scale ELECTRA-base."""
     base = changed(
-        scales.scale(scale),
+        scales.one_length(scales.scale(scale)),
         {
             'objective.name': 'electra',
             # Of what is chosen 15% stay in the generator's input: google-research/electra, not the paper.

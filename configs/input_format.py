@@ -33,9 +33,7 @@ PAPER_ROWS = {'sentence_pairs': 8.0}
 
 def recipe(scale: str) -> Config:
     """All the scale's steps at its last length."""
-    base = scales.scale(scale)
-    stage = dataclasses.replace(base.stages[-1], steps=base.steps)
-    return changed(base, {'stages': (stage,), 'evaluation.tasks': tasks_of_programs(scale)})
+    return changed(scales.one_length(scales.scale(scale)), {'evaluation.tasks': tasks_of_programs(scale)})
 
 
 def config(scale: str) -> Ablation:

@@ -169,4 +169,9 @@ def _paper() -> Config:
     )
 
 
+def one_length(base: Config) -> Config:
+    """All of a scale's steps at its last length: some papers have no curriculum."""
+    return dataclasses.replace(base, stages=(dataclasses.replace(base.stages[-1], steps=base.steps),))
+
+
 SCALES: dict[Scale, Callable[[], Config]] = {'smoke': _smoke, 'cpu': _cpu, 'overnight': _overnight, 'paper': _paper}
