@@ -14,8 +14,10 @@ os.environ['XLA_FLAGS'] = ' '.join([os.environ.get('XLA_FLAGS', ''), *QUICK])
 gc.set_threshold(*GARBAGE)
 
 COMMANDS = Path(__file__).parent / 'integration'
+SHARDING = Path(__file__).parent / 'train' / 'test_sharding_devices.py'
 
 
 def pytest_collection_modifyitems(items) -> None:
-    """Whole commands first, so that one worker has them all: they share a finished run and its compiled programs."""
-    items.sort(key=lambda item: COMMANDS not in item.path.parents)
+    """Whole commands first, so that one worker has them all: they share a finished run and its compiled programs. Then
+    what waits longest for one fixture, so that it is not what the last worker is left with."""
+    items.sort(key=lambda item: (COMMANDS not in item.path.parents, item.path != SHARDING))

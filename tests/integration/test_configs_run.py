@@ -73,8 +73,23 @@ def test_curriculum_arms_differ_in_structure_and_run_one_after_another(clone):
     assert stages == {(arm, 0) for arm in tokens} | {('short, then long', 1)}
 
 
+AT_ONE_LENGTH = """import dataclasses
+
+from configs import prediction_rate, scales
+
+
+def config(scale):
+    whole = prediction_rate.config(scale)
+    return dataclasses.replace(whole, base=scales.one_length(whole.base))
+"""
+
+
 def test_prediction_rate_arms_encode_copies(clone):
-    output, workdir = smoke(clone, 'prediction_rate', *LEAN, '--stages.0.steps', '12', '--stages.1.steps', '4')
+    """At one length: a second one would compile each of its four programs twice."""
+    (clone.folder / 'one_length.py').write_text(AT_ONE_LENGTH)
+    words = ('one_length.py', '--scale', 'smoke', *LEAN, '--stages.0.steps', '12', '--workdir', 'runs/one_length')
+    assert clone.run('ablate', *words).stderr == ''
+    workdir = clone.folder / 'runs' / 'one_length'
     one, two, four, eight = programs(workdir)
     assert one == {'corrupt 40%, predict 40%', 'corrupt 40%, predict 20%', 'corrupt 20%, predict 20%'}
     assert (two, four) == ({'corrupt 20%, predict 40%'}, {'corrupt 10%, predict 40%'})
