@@ -18,6 +18,6 @@ SHARDING = Path(__file__).parent / 'train' / 'test_sharding_devices.py'
 
 
 def pytest_collection_modifyitems(items) -> None:
-    """Whole commands first, so that one worker has them all: they share a finished run and its compiled programs. Then
-    what waits longest for one fixture, so that it is not what the last worker is left with."""
-    items.sort(key=lambda item: (COMMANDS not in item.path.parents, item.path != SHARDING))
+    """First what waits longest for one fixture, so that no worker is left with it at the end. Then whole commands, so
+    that one worker has nearly all: they share a finished run and its compiled programs."""
+    items.sort(key=lambda item: (item.path != SHARDING, COMMANDS not in item.path.parents))

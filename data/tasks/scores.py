@@ -8,9 +8,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy.stats
-import seqeval.metrics
-import sklearn.metrics
 
 from data.tasks.squad_rules import squad_scores
 from data.tasks.task import Example, Task
@@ -52,6 +49,8 @@ def class_scores(
     labels: Sequence[str],
 ) -> dict[str, float]:
     """The metrics of classes, in percent."""
+    import sklearn.metrics  # here, as the others below: most commands score nothing, and they take a second to import
+
     one = {'labels': [labels[1]] if len(labels) == 2 else None, 'average': 'micro', 'zero_division': 0}
     found = {
         'accuracy': (sklearn.metrics.accuracy_score, {}),
@@ -68,6 +67,8 @@ def class_scores(
 def _correlations(predicted: np.ndarray, gold: np.ndarray) -> dict[str, float]:
     if not np.isfinite(predicted).all():  # of a replica that failed: the others have their scores
         return {'pearson': 0.0, 'spearman': 0.0}
+    import scipy.stats
+
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')  # a constant has no correlation: NaN
         found = {
@@ -80,6 +81,8 @@ def _correlations(predicted: np.ndarray, gold: np.ndarray) -> dict[str, float]:
 def _tags(predicted: list[list[str]], gold: list[list[str]]) -> dict[str, float]:
     if [len(tags) for tags in predicted] != [len(tags) for tags in gold]:
         raise ValueError('a sentence has more or fewer predicted tags than words')
+    import seqeval.metrics
+
     return {
         'entity_f1': seqeval.metrics.f1_score(gold, predicted, zero_division=0),
         'token_accuracy': seqeval.metrics.accuracy_score(gold, predicted),
