@@ -100,5 +100,6 @@ def _how(each: Finetuning) -> Iterator[str]:
     yield f'Task {task["task"]}, {task["examples"]["train"]:,} examples to train on. {best[0].upper()}{best[1:]}.'
     yield from remarks(task, each.results)
     dates, hosts = ([*dict.fromkeys(end[name] for end in each.ends)] for name in ('date', 'host'))
-    yield f'{listed(dates)}, {listed(hosts)}, {duration(sum(end["seconds"] for end in each.ends))}.'
+    times = [end['seconds'] for end in each.ends]
+    yield f'{listed(dates)}, {listed(hosts)}, {"in several starts" if None in times else duration(sum(times))}.'
     yield from (f'{note}.' for note in task['notes'])

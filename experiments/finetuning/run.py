@@ -85,6 +85,7 @@ class Keeper:
     def __init__(self, path: Path, data: TaskData):
         self._path, self._data = path, data
         self._began = time.monotonic()
+        self._goes_on = any((path / 'checkpoints').glob('*/*'))
         self.writer: Metrics | None = None
         self.done = from_records(read(path))
 
@@ -101,15 +102,16 @@ class Keeper:
         shutil.rmtree(self._path / 'checkpoints' / name, ignore_errors=True)
 
     def _end(self, program: str) -> dict[str, Any]:
-        """When, where and in what time, counted from the last start or the end of the program before."""
-        began, self._began = self._began, time.monotonic()
+        """When, where and in what time: None where another start had begun the program."""
+        seconds = None if self._goes_on else time.monotonic() - self._began
+        self._began, self._goes_on = time.monotonic(), False
         return {
             'kind': 'run',
             'event': 'end',
             'program': program,
             'date': datetime.datetime.now(datetime.UTC).date().isoformat(),
             'host': f'{cores()} CPU cores, {platform.machine()}',
-            'seconds': self._began - began,
+            'seconds': seconds,
         }
 
     def _predict(self, finished: Finished, chosen: list[Result]) -> None:

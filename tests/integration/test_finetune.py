@@ -121,6 +121,11 @@ def test_results_are_put_on_a_page(tuned, here, capsys):
     assert found[4] == '20' and found[5] == there[3] and found[8:10] == there[-3:-1]
     assert 'Task table, 96 examples to train on. Batch ' in text and 'CPU cores, ' in text
     assert f'```\npython -m experiments.finetune {shlex.join(command)}\n```' in text
+    assert 'in several starts' not in text
+    records = [record | ({'seconds': None} if record['kind'] == 'run' else {}) for record in read(here / 'letters')]
+    (here / 'letters' / 'metrics.jsonl').write_text(''.join(json.dumps(record) + '\n' for record in records))
+    results.main(['letters', '--out', 'docs/page.md'])
+    assert ', in several starts.' in (here / 'docs' / 'page.md').read_text()
 
 
 def test_results_of_what_has_not_finished_are_refused(refused, tuned, finished, here):
