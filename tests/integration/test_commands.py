@@ -115,6 +115,7 @@ def test_more_seeds_train_what_is_new_and_pool_to_the_same_table(place, finished
     assert 'reports were made on seed 0.' in ' '.join(output.split())
 
     place.ablate('tiny.py', 'apart', '--first-seed', '1')
+    assert load_replica(place.folder / 'apart')[-3:] == ('15%', 1, STEPS)
     printed = place.run('report', 'finished', 'apart').stdout
     pooled = place.folder / 'finished_pooled'
     assert rows(pooled) == pytest.approx(rows(workdir), rel=1e-6)
