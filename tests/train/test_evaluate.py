@@ -1,3 +1,4 @@
+import dataclasses
 import os
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from train.evaluate import HeldOut
 from train.fixed_masks import fixed_settings, slots_for
 from train.heldout_rows import heldout_rows, spread
 from train.masking import document_ids, mask_rows
+from train.objectives.config import ObjectiveConfig
 from train.replicas import IN_FLIGHT, fetched, whole_batches
 
 STORE = store_of(random_split(1, documents=8))
@@ -166,6 +168,16 @@ def test_common_rates_have_the_same_masks_for_all_and_the_own_rate_is_the_arms()
     for arm in ('plain', 'kept'):
         common = values(found, 'loss', own[arm]['eval_rate'])[0]
         assert own[arm]['value'] != pytest.approx(common, rel=1e-4), 'another rule'
+
+
+def test_a_model_of_samples_has_no_rate_of_its_own():
+    """It never read what its rule would make of held-out rows."""
+    cohort = cohort_of(('a', 0, dict(corruption_rate=0.15)))
+    (replica,) = cohort.replicas
+    config = dataclasses.replace(replica.config, objective=ObjectiveConfig('replace_mlm'))
+    cohort = dataclasses.replace(cohort, replicas=(dataclasses.replace(replica, config=config),))
+    found = figures_of(HeldOut(STORE, cohort, LENGTH, one_device()), stacked(params_of(0)))
+    assert {each['metric'] for each in found} == {'loss', 'accuracy'}
 
 
 ON_FOUR_DEVICES = """
