@@ -26,7 +26,7 @@ UNITS = {'token': 'tokens', 'word': 'words', 'span': 'spans', 'collocation': 'co
 
 
 def config(scale: str) -> Ablation:
-    # Below paper scale no task: one for each of so many replicas would take a run beyond its ten minutes.
+    # Below paper scale no task: every one of the many replicas would be fine-tuned, too.
     base = changed(glue_recipe(scale), {'evaluation.tasks': tasks(scale) if scale == 'paper' else ()})
     return Ablation(
         name='masking_strategy',

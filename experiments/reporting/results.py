@@ -135,14 +135,13 @@ class Results:
     def lacks(self, arm: str, metric: str) -> bool:
         """Whether an arm has no such figure by its nature: it has no head for it, or rows that it alone was trained on
         cannot be made again."""
-        objective = self.config['configs'][arm].get('objective', {})
-        trained, needs = from_json(ObjectiveConfig, objective), known(metric)
+        trained, needs = self.objective(arm), known(metric)
         without_head = (needs.needs_head and not trained.predicts) or (needs.needs_pairs and not trained.judges_pairs)
         return without_head or (needs.kind == 'own' and trained.replaces)
 
-    def replaces(self, arm: str) -> bool:
-        """Whether an arm never read [MASK] in training, but a generator's samples."""
-        return from_json(ObjectiveConfig, self.config['configs'][arm].get('objective', {})).replaces
+    def objective(self, arm: str) -> ObjectiveConfig:
+        """What an arm was trained to do."""
+        return from_json(ObjectiveConfig, self.config['configs'][arm].get('objective', {}))
 
     def rates(self, metric: str) -> list[float]:
         """Evaluation rates of a metric that is measured at several."""

@@ -29,7 +29,7 @@ def without_head(results: Results) -> list[str]:
 
 def never_masked(results: Results) -> list[str]:
     """A sentence on the arms whose losses are of an input that they were not trained on, if there are any."""
-    names = [arm for arm in results.arms if results.replaces(arm) and not results.lacks(arm, 'loss')]
+    names = [arm for arm in results.arms if results.objective(arm).replaces and not results.lacks(arm, 'loss')]
     if not names:
         return []
     return [
