@@ -20,6 +20,7 @@ from train.finetuning.program import Program
 from train.finetuning.records import StepRecords
 from train.loop import Stopped
 from train.preemption import Preemption
+from train.records import spoken
 from train.save_times import SaveTimes
 
 Selection = Callable[[Any, Any], np.ndarray]
@@ -80,7 +81,8 @@ def fine_tune(
         log(f'{name}: goes on from step {step} of {total}')
     del state
     choose = jax.jit(_choose, donate_argnums=1)
-    times = SaveTimes(config.run, time.monotonic())
+    began, first = time.monotonic(), step
+    times = SaveTimes(config.run, began)
 
     def save() -> None:
         records.flush()
@@ -112,6 +114,9 @@ def fine_tune(
                 save()
                 times.saved(time.monotonic())
                 votes.drop()
+                if bar.disable:
+                    left = (time.monotonic() - began) / (step - first) * (total - step)
+                    log(f'{name}: step {step:,} of {total:,}' + (f'; about {spoken(left)} left' if not ended else ''))
             if asked:
                 if checkpoints:
                     checkpoints.wait()
