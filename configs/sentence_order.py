@@ -9,8 +9,8 @@ Cost: 3 arms; at paper scale 131.1 billion tokens a replica, and at v5e's peak 8
 All arms read the same pairs of segments; they differ in what is done to the second and asked about it. The asymmetry
 is in the table of other measures: each model that judges pairs is scored on held-out pairs of both kinds. The arm
 without a question has no head to score. One length throughout: the scale's last, 512 at paper scale, as in the paper.
-Below it many sentences of the embedded corpus are longer than half a row and are cut: where segments end then tells
-which comes first, so those accuracies say less of the text's sense.
+Below it many sentences of the embedded corpus are longer than half a row and are cut; held-out pairs are scored on rows
+without such parts.
 Not as published: as in bert_base; BERT's encoder for ALBERT's with shared layers, its optimizer and batch for LAMB and
 4,096.
 """

@@ -27,18 +27,27 @@ _TRIED = 8
 class PairRows:
     """A row is [CLS] A [SEP] B [SEP], padding; both are whole sentences, or parts of those longer than half a row."""
 
-    def __init__(self, split: Split, length: int, vocabulary: Vocabulary, sentences: bool, second: Second):
+    def __init__(
+        self,
+        split: Split,
+        length: int,
+        vocabulary: Vocabulary,
+        sentences: bool,
+        second: Second,
+        whole: bool = False,
+    ):
         """Rows of `length` tokens, L.
 
         Args:
           sentences: A and B are a sentence each (Liu et al. 2019, Section 4.2: SENTENCE-PAIR); otherwise as many
             sentences of one document as fit are cut in two between sentences (SEGMENT-PAIR).
+          whole: only rows without a part of a sentence, whose end would tell what follows it.
 
         Raises:
-          UserError: no document has two sentences; or there is no other document for random segments.
+          UserError: no row has two sentences; or there is no other document for random segments.
         """
         self._split, self._length, self._vocabulary = split, length, vocabulary
-        self._sentences, self._second = sentences, second
+        self._sentences, self._second, self._whole = sentences, second, whole
         # Half of a row at most, so that any two fit.
         self._units = units = Units(split, (length - 3) // 2, vocabulary)
         if second == 'random' and len(units.documents_D) < 3:
@@ -54,6 +63,8 @@ class PairRows:
         else:
             firsts_N, lasts_N = units.packed(length - 3)
         paired_N = lasts_N - firsts_N > 1
+        if whole:
+            paired_N &= units.whole_to_U[firsts_N] >= lasts_N
         self._firsts_N, self._lasts_N = firsts_N[paired_N], lasts_N[paired_N]
         if not len(self):
             raise UserError(
@@ -100,6 +111,9 @@ class PairRows:
         low, high = units.documents_D[others], units.documents_D[others + 1]
         tried = low + _below(drawn[..., _TRIED:], high - low)
         fits = units.stops_U[tried] - units.starts_U[tried] <= room[..., None]
+        if self._whole:
+            high = np.minimum(high, units.whole_to_U[tried])
+            fits &= high > tried
         best = np.argmax(fits, axis=-1)[..., None]
         unit, last = (np.take_along_axis(each, best, axis=-1)[..., 0] for each in (tried, high))
         past = unit + 1 if self._sentences else np.maximum(units.fitting(unit, room, last), unit + 1)

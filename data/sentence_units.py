@@ -27,6 +27,8 @@ class Units:
         """int64 [U]: each unit's first token."""
         self.stops_U = np.minimum(self.starts_U + longest, np.repeat(stops_S, parts_S))
         """int64 [U]: past each unit's last token."""
+        self.whole_to_U = _run_ends(np.repeat(parts_S == 1, parts_S))
+        """int64 [U]: past the last of the whole sentences that follow each other from each unit on; of a part, itself."""
         self.documents_D = np.unique(before_S[np.searchsorted(offsets, documents)])
         """int64 [documents + 1]: each document's first unit, and the number of all; documents without one are left
         out."""
@@ -50,3 +52,9 @@ class Units:
             unit = next_U[unit]
         firsts_N = np.array(firsts, np.int64)
         return firsts_N, np.array(next_U, np.int64)[firsts_N]
+
+
+def _run_ends(true_U: np.ndarray) -> np.ndarray:
+    """Where the run of true values ends that each value is in, int64; of a false one, its own place."""
+    places = np.arange(len(true_U))
+    return np.minimum.accumulate(np.where(true_U, len(true_U), places)[::-1])[::-1]

@@ -3,7 +3,8 @@
 That shows ALBERT's asymmetry (Lan et al. 2020, Table 5): a model of sentence order also tells other documents'
 sentences in many cases, one of NSP can tell no order. The pairs are segments at the last stage's length, unmasked, the
 same for every arm and seed. Each is shown twice, as it stands in the text and with its second segment exchanged, so
-guessing makes 50%. Sentences of more than half a row are cut, and then the ends of segments tell which comes first.
+guessing makes 50%. Rows with a part of a sentence (one longer than half a row) are left out: where such segments end
+would tell which comes first.
 """
 
 from typing import Any
@@ -43,7 +44,7 @@ def pair_figures(
     found, remarks = [], []
     for metric, second in METRICS.items():
         try:
-            rows = PairRows(store.heldout, length, vocabulary, sentences=False, second=second)
+            rows = PairRows(store.heldout, length, vocabulary, sentences=False, second=second, whole=True)
         except UserError as error:
             remarks.append(f'no {metric.replace("_", " ")}: the held-out text has no such pairs ({error})')
             continue

@@ -118,6 +118,39 @@ def test_a_row_depends_on_seed_length_and_position_alone(form, second):
     )
 
 
+def parts_of_sentences(lengths, length, second, whole):
+    """Of a split whose tokens are their places: how many rows, and the share of segments that cut a sentence."""
+    split = split_of_sentences(lengths)
+    places = np.where(split.tokens == SEP, SEP, 100 + np.arange(len(split.tokens))).astype(np.uint16)
+    rows = PairRows(dataclasses.replace(split, tokens=places), length, VOCABULARY, False, second, whole)
+    begins, ends = set(split.sentence_offsets[:-1].tolist()), set((split.sentence_offsets[1:] - 1).tolist())
+    ends |= set((split.document_offsets[1:] - 2).tolist())
+    cut = rows.cut(5, 0, np.arange(len(rows)), exchanged=True)
+    found = [segment for row_L in cut.tokens for segment in segments(row_L)]
+    return len(rows), np.mean([segment[0] - 100 not in begins or segment[-1] - 100 not in ends for segment in found])
+
+
+@settings(deadline=None)
+@given(documents, st.integers(8, 40))
+def test_whole_rows_have_no_part_of_a_sentence(lengths, length):
+    begins = set(split_of_sentences(lengths).sentence_offsets.tolist())
+    expected = sum(
+        all(start in begins and (stop in begins or stop + 1 in begins) for start, stop in row)
+        for row in expected_rows(lengths, length, False)
+    )
+    if not expected:
+        with pytest.raises(UserError, match='no document has two sentences'):
+            parts_of_sentences(lengths, length, 'swapped', True)
+        return
+    assert parts_of_sentences(lengths, length, 'swapped', True) == (expected, 0.0)
+
+
+def test_random_seconds_of_whole_rows_are_whole_too():
+    rows, share = parts_of_sentences(LENGTHS, 20, 'random', False)
+    whole_rows, whole_share = parts_of_sentences(LENGTHS, 20, 'random', True)
+    assert 20 < whole_rows < rows and whole_share < 0.02 < 0.3 < share
+
+
 def test_exchanged_can_be_said_for_all():
     for second in ('random', 'swapped'):
         rows = PairRows(SPLIT, LENGTH, VOCABULARY, False, second)
