@@ -28,7 +28,7 @@ class Units:
         self.stops_U = np.minimum(self.starts_U + longest, np.repeat(stops_S, parts_S))
         """int64 [U]: past each unit's last token."""
         self.whole_to_U = _run_ends(np.repeat(parts_S == 1, parts_S))
-        """int64 [U]: past the last of the whole sentences that follow each other from each unit on; of a part, itself."""
+        """int64 [U]: past the last of the whole sentences in a row from each unit on; of a part, itself."""
         self.documents_D = np.unique(before_S[np.searchsorted(offsets, documents)])
         """int64 [documents + 1]: each document's first unit, and the number of all; documents without one are left
         out."""
