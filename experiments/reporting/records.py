@@ -37,6 +37,8 @@ class Records:
     examples: list[dict] = field(default_factory=list)
     failed: dict[tuple[str, int], int] = field(default_factory=dict)
     """(arm, seed) -> the step from which the replica stood still."""
+    sampled: dict[tuple[str, int], dict[int, dict]] = field(default_factory=dict)
+    """(arm, seed) -> update -> the training record that ends there, of replicas with a generator."""
     runs: list[dict] = field(default_factory=list)
     tasks: dict[str, dict] = field(default_factory=dict)
     """Downstream task -> what is to be known of it."""
@@ -75,6 +77,8 @@ def read_records(workdir: Path) -> Records:
             records.examples.append(record)
         elif kind == 'failed':
             records.failed[record['arm'], record['seed']] = record['step']
+        elif kind == 'train' and 'generator_accuracy' in record:
+            records.sampled.setdefault((record['arm'], record['seed']), {})[record['step']] = record
         elif kind == 'run':
             records.runs.append(record)
         elif kind == 'report':

@@ -5,6 +5,7 @@ from experiments.reporting import comparisons
 from experiments.reporting.compute import compute_section
 from experiments.reporting.controls import controls_section
 from experiments.reporting.costs import cost_section
+from experiments.reporting.detection import detection_section
 from experiments.reporting.differences import difference_section, pairs_section, secondary_section
 from experiments.reporting.document import Figure, Section, Table
 from experiments.reporting.downstream import downstream_section
@@ -38,6 +39,7 @@ def all_sections(results: Results) -> list[Section]:
         pairs_section,
         accuracy_section,
         measures_section,
+        detection_section,
         secondary_section,
         published_section,
         curve_section,
@@ -99,9 +101,8 @@ def measures_section(results: Results) -> Section | None:
         text.append(
             'NSP and SOP accuracy are of held-out pairs of segments, each shown as it stands in the text and once more '
             'with a segment of another document second (NSP) or its two segments in the other order (SOP): guessing '
-            'makes 50%. Segments’ lengths tell a little, and where sentences are long for a row, so that segments '
-            'begin and end inside them, capitals and full stops tell much more, without any sense of the text. Both '
-            'are asked of every arm that judges pairs, whichever it was trained on.'
+            'makes 50%, though segments’ lengths tell a little. Rows with a part of a sentence, one too long for them, '
+            'are left out. Both are asked of every arm that judges pairs, whichever it was trained on.'
         )
     columns = ['arm', 'n', *(_with_unit(measure_name(m), known(m.metric).unit) for m in measures)]
     table = Table('Other measures', columns, [reference] * with_reference + rows, int(with_reference))

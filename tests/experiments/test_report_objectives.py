@@ -72,6 +72,20 @@ def test_quality_is_drawn_against_flops(mixed):
     assert 0 < flops_after(results, 'BERT', 600) < 10 * whole
 
 
+def test_detection_is_of_the_last_tenth_of_training(tmp_path):
+    """By hand: windows of 50 and 10 steps count as so many; a seed's mean first, then the interval."""
+    trained = [
+        {'kind': 'train', 'arm': 'ELECTRA', 'seed': seed, 'step': step, 'steps': steps, 'generator_accuracy': accuracy}
+        | ({'fake_share': 10.0 + seed} if seed else {})
+        for seed, last in ((0, 32.0), (1, 62.0))
+        for step, steps, accuracy in ((540, 50, 99.0), (590, 50, 20.0), (600, 10, last))
+    ]
+    made = records(ARMS, ('ELECTRA',), range(2))
+    table, _ = make_report(tmp_path, make_config(ARMS, range(2), primary='probe'), made + trained)
+    # Means 22 and 27: 24.5 ± 12.706 * sqrt(12.5) / sqrt(2).
+    assert rows(table, 'Training rows, %') == [['ELECTRA', '2', '24.50 ± 31.77', '11.00 (one seed)', '', '', '', '']]
+
+
 def test_arms_that_all_have_no_head_are_told_so_once(tmp_path):
     arms = {'shared': {'objective.name': 'electra'}, 'separate': {'objective.name': 'electra'}}
     arms['separate']['masking.noise'] = 1

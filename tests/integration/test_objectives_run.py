@@ -51,6 +51,9 @@ def test_training_is_told_in_the_terms_of_the_objective(ran):
         assert {'generator_loss', 'generator_accuracy', 'detection_loss', 'precision', 'recall', 'auc'} <= line.keys()
         assert 5 < line['fake_share'] < 20 and 0 <= line['auc'] <= 100
         assert line['loss'] == pytest.approx(line['generator_loss'] + 50 * line['detection_loss'], rel=0.1)
+    _, told = (ran[0] / 'table.md').read_text().split('**Training rows, %**')
+    (row,) = [line for line in told.split('\n\n')[1].splitlines() if 'ELECTRA' in line]
+    assert all(cell.strip() for cell in row.strip('|').split('|')) and '| BERT' not in told.split('\n\n')[1]
 
 
 def test_it_goes_on_where_it_stopped_and_more_seeds_train_only_what_is_new(place, ran):
