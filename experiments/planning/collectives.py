@@ -1,5 +1,6 @@
 """What the chips of a slice send each other in a step: by kind, mesh axis and bytes, from the compiled program."""
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 
@@ -30,13 +31,23 @@ class Collective:
 
 
 def collectives(module: Module, mesh: Mesh, chip: Chip) -> tuple[Collective, ...]:
-    """Every collective of a step, the largest first. Those of one device are none."""
+    """Every collective of a step, the largest first. Those of one device are none.
+
+    One that runs beside other work stands in several fusions in turn: where it starts, where it goes on, and where it
+    ends. All of them name its channel.
+    """
     found: dict[tuple[str, tuple[str, ...]], list[float]] = defaultdict(lambda: [0, 0, 0.0])
+    seen = set()
     for computation, instruction, times in module.runs():
         for where, each in [(computation, instruction), *module.inside(instruction)]:
             kind = each.opcode.removesuffix('-start')
             if kind not in KINDS:
                 continue
+            channel = re.search(r'channel_id=\d+', each.attributes)
+            if channel and where is not computation:
+                if (computation.name, channel[0]) in seen:
+                    continue
+                seen.add((computation.name, channel[0]))
             joined = groups(each.attributes, mesh.devices.size)
             axes = axes_of(joined, mesh)
             if not axes:

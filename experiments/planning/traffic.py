@@ -61,6 +61,8 @@ def _parts(module: Module, inner: Computation, name: str) -> int | None:
             continue
         if user.opcode == 'dynamic-update-slice' and user.operands[0] == name:
             continue  # written in place
+        if user.opcode == 'tuple' and user.is_root:
+            continue  # handed on as it is
         if user.opcode == 'bitcast':
             part = _parts(module, inner, user.name)
         elif user.opcode == 'fusion':
@@ -86,7 +88,7 @@ def _written(inner: Computation, each: Instruction) -> int:
 def _written_by(inner: Computation, value: Instruction, array: Array) -> int:
     while value.opcode == 'bitcast':
         value = inner.instructions[value.operands[0]]
-    if not array.in_hbm:
+    if not array.in_hbm or value.opcode == 'parameter':
         return 0
     if value.opcode == 'dynamic-update-slice':
         return sum(part.padded_bytes for part in inner.instructions[value.operands[1]].result)

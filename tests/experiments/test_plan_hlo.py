@@ -82,9 +82,19 @@ BIG_BYTES, PART_BYTES = 64 * 128 * 4, 8 * 128 * 4
         ([f'%a = (({BIG}), f32[8,128]{{1,0:T(8,128)S(1)}}, s32[]{{:S(2)}}) slice-start(%p)'], PART_BYTES),
         ([f'%a = {BIG} fusion(%p, %i), kind=kLoop, calls=%cut'], PART_BYTES + BIG_BYTES),
         ([f'%a = {BIG} fusion(%p, %q), kind=kLoop, calls=%update'], 2 * PART_BYTES),
+        ([f'%a = ({BIG}, {BIG}) fusion(%p, %p), kind=kCustom, calls=%on'], 2 * BIG_BYTES),
         ([f'%a = {BIG} bitcast(%p)', f'%b = ({BIG}, {BIG}) tuple(%a, %p)'], 0),
     ],
-    ids=['read twice, written', 'written on chip', 'copied on chip', 'a slice of it', 'cut out', 'in place', 'nothing'],
+    ids=[
+        'read twice, written',
+        'written on chip',
+        'copied on chip',
+        'a slice of it',
+        'cut out',
+        'in place',
+        'handed on',
+        'nothing',
+    ],
 )
 def test_bytes_moved(instructions, expected):
     more = (
@@ -92,7 +102,9 @@ def test_bytes_moved(instructions, expected):
         f'  %c = {PART} dynamic-slice(%x, %at, %at), dynamic_slice_sizes={{8,128}}\n'
         f'  ROOT %d = {BIG} broadcast(%c), dimensions={{0,1}}\n}}\n\n'
         f'%update (y: f32[1]) -> f32[1] {{\n  %y = {BIG} parameter(0)\n  %z = {PART} parameter(1)\n'
-        f'  %zero = s32[] constant(0)\n  ROOT %u = {BIG} dynamic-update-slice(%y, %z, %zero, %zero)\n}}\n'
+        f'  %zero = s32[] constant(0)\n  ROOT %u = {BIG} dynamic-update-slice(%y, %z, %zero, %zero)\n}}\n\n'
+        f'%on (v: f32[1]) -> f32[1] {{\n  %v = {BIG} parameter(0)\n  %w = {BIG} parameter(1)\n'
+        f'  %s = {BIG} sine(%w)\n  ROOT %t = ({BIG}, {BIG}) tuple(%v, %s)\n}}\n'
     )
     inputs = [f'%p = {BIG} parameter(0)', f'%q = {PART} parameter(1)', '%i = s32[]{:T(128)S(6)} parameter(2)']
     assert hbm_bytes(module(*inputs, *instructions, more=more)) == expected
@@ -137,6 +149,29 @@ def test_collectives_by_kind_axis_and_bytes():
     assert reduce.seconds == pytest.approx(2 * BIG_BYTES * 1.5 / 45e9)
     assert (gather.kind, gather.axes, gather.count, gather.bytes) == ('all-gather', ('fsdp',), 1, BIG_BYTES)
     assert gather.seconds == pytest.approx(BIG_BYTES * 0.75 / 45e9)
+
+
+def test_a_collective_beside_other_work_counts_once():
+    """As libtpu writes it: in three fusions with one channel, in a loop's body that runs 5 times; and one by itself."""
+    about = 'replica_groups=[4,4]<=[16], dimensions={0}'
+    fusions = ''.join(
+        f'%part.{n} (x: f32[1]) -> f32[1] {{\n  %x = {PART} parameter(0)\n'
+        f'  ROOT %g = {BIG} all-gather(%x), channel_id={channel}, {about}\n}}\n\n'
+        for n, channel in enumerate((7, 7, 7, 8))
+    )
+    body = (
+        f'%body (b: f32[1]) -> f32[1] {{\n  %b = {PART} parameter(0)\n'
+        + ''.join(f'  %f.{n} = {BIG} fusion(%b), kind=kCustom, calls=%part.{n}\n' for n in range(4))
+        + f'  ROOT %r = {PART} negate(%b)\n}}\n'
+    )
+    read = module(
+        f'%p = {PART} parameter(0)',
+        f'%w = {PART} while(%p), condition=%none, body=%body, backend_config={{"known_trip_count":{{"n":"5"}}}}',
+        f'%a = {BIG} all-gather(%w), channel_id=7, {about}',
+        more=fusions + body,
+    )
+    (gather,) = collectives(read, mesh_of((1, 4, 4, 1), (4, 4)), V5E)
+    assert (gather.count, gather.bytes) == (11, 11 * BIG_BYTES)
 
 
 def test_a_torus_has_twice_the_links():
