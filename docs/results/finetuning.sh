@@ -29,6 +29,7 @@ finetune minilm-sst2 "${minilm[@]}" --task sst2 --data_dir data/glue --train_row
 finetune minilm-sst2-longer "${minilm[@]}" --task sst2 --data_dir data/glue --train_rows 10000 \
     --batch_size 16 --epochs 4 --seeds 2
 finetune minilm-stsb "${minilm[@]}" --task stsb --data_dir data/glue --grid bert --batch_size 32 --epochs 3
+finetune minilm-stsb-longer "${minilm[@]}" --task stsb --data_dir data/glue --batch_size 16 --epochs 4 --seeds 2
 
 ours=(--init masking_rate --arm 40% --learning_rate 1e-3 --seeds 2)
 finetune ours-sst2 "${ours[@]}" --task sst2 --data_dir data/glue --train_rows 10000
@@ -40,13 +41,13 @@ finetune ours-conll "${ours[@]}" --task tagging --data_dir data/ner/conll2003 --
 finetune ours-xquad "${ours[@]}" --task squad1 --data_dir data/qa/xquad/xquad.en.json
 finetune ours-policyqa "${ours[@]}" --task squad1 --data_dir data/qa/policyqa/dev.json
 
-finetune minilm-cola "${minilm[@]}" --task cola --data_dir data/glue --seeds 2
-finetune minilm-mrpc "${minilm[@]}" --task mrpc --data_dir data/glue --seeds 2
-finetune minilm-rte "${minilm[@]}" --task rte --data_dir data/glue --seeds 2
+finetune minilm-mrpc "${minilm[@]}" --task mrpc --data_dir data/glue --epochs 2 --seeds 2
 finetune minilm-conll "${minilm[@]}" --task tagging --data_dir data/ner/conll2003 --train_rows 5000 --seeds 2
 finetune minilm-xquad "${minilm[@]}" --task squad1 --data_dir data/qa/xquad/xquad.en.json \
-    --max_length 256 --stride 128 --batch_size 16 --seeds 2
+    --max_length 256 --stride 128 --batch_size 16 --epochs 2 --seeds 2
+finetune minilm-rte "${minilm[@]}" --task rte --data_dir data/glue --epochs 2 --seeds 2
+finetune minilm-cola "${minilm[@]}" --task cola --data_dir data/glue --epochs 2 --seeds 2
 finetune minilm-policyqa "${minilm[@]}" --task squad1 --data_dir data/qa/policyqa/dev.json \
-    --max_length 256 --stride 128 --epochs 2 --seeds 2
+    --train_rows 2000 --max_length 256 --stride 128 --epochs 2 --seeds 2
 
 "$python" -m experiments.results "${names[@]}" --title 'Fine-tuning' --out ../../docs/results/finetuning.md
