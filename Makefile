@@ -31,8 +31,9 @@ test-slow: venv-dev venv-peers
 	$(PEERS)/python -m pytest -m 'slow and peers'
 	bash tests/other_versions.sh
 
+# Without tests/conftest.py, which is about JAX: there is none in that environment.
 test-beam: venv-beam
-	$(BEAM)/python -m pytest -o addopts='-q --import-mode=importlib' -m beam tests/data/test_beam.py
+	$(BEAM)/python -m pytest -o addopts='-q --import-mode=importlib' --noconftest -m beam tests/data/test_beam.py
 
 venv: .venv/installed
 venv-dev: .venv/installed-dev
