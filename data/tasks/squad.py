@@ -66,11 +66,9 @@ def _questions(tree: Any) -> Iterator[Question]:
         for paragraph in article['paragraphs']:
             for entry in paragraph['qas']:
                 answers = tuple(Answer(each['text'], int(each['answer_start'])) for each in entry.get('answers', ()))
-                impossible = bool(entry.get('is_impossible', False))
-                yield Question(
-                    str(entry['id']), entry['question'], paragraph['context'], () if impossible else answers,
-                    impossible, document,
-                )  # fmt: skip
+                # The official script of 2.0 goes by the answers, whatever a question says of itself.
+                impossible = bool(entry.get('is_impossible', False)) and not answers
+                yield Question(str(entry['id']), entry['question'], paragraph['context'], answers, impossible, document)
 
 
 def checked(

@@ -36,6 +36,8 @@ def load_tagging(config: TaskConfig) -> Task:
     for split, file in paths.items():
         splits[split], found = read_conll(file, config.label, config.encoding)
         notes += found
+        if split == 'dev' and all(sentence.tags is None for sentence in splits[split]):
+            notes.append(f'{file}: has words alone, so nothing is scored on it')
     return tagging_task(config.task, splits, notes)
 
 

@@ -48,6 +48,6 @@ finetune minilm-xquad "${minilm[@]}" --task squad1 --data_dir data/qa/xquad/xqua
 finetune minilm-rte "${minilm[@]}" --task rte --data_dir data/glue --epochs 2 --seeds 2
 finetune minilm-cola "${minilm[@]}" --task cola --data_dir data/glue --epochs 2 --seeds 2
 finetune minilm-policyqa "${minilm[@]}" --task squad1 --data_dir data/qa/policyqa/dev.json \
-    --train_rows 2000 --max_length 256 --stride 128 --epochs 2 --seeds 2
+    --train_rows 1000 --max_length 256 --stride 128 --epochs 2 --seeds 2
 
 "$python" -m experiments.results "${names[@]}" --title 'Fine-tuning' --out ../../docs/results/finetuning.md

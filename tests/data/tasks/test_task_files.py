@@ -15,6 +15,7 @@ from data.tasks.glue import GLUE
 from data.tasks.registry import load_task
 from data.tasks.scores import scores
 from data.tasks.slices import hold_out, limited
+from data.tasks.squad import read_squad
 from tests.data.corpora import quiet, small_config, speeches, write_jsonl
 from tests.data.tasks.task_files import CONLL, CONTEXT, PARAGRAPHS, write, write_glue, write_squad
 
@@ -177,6 +178,11 @@ def test_conll_and_other_iob_files(tmp_path):
     assert task.notes[0].endswith('left out sentences: not 3 fields at line 7')
     write(tmp_path / 'conll' / 'test.txt', 'EU\nrejects\n')
     assert load_task(TaskConfig('tagging', str(tmp_path / 'conll'))).splits['test'][0].tags is None
+    # A dev file of words alone is named, since nothing is scored on it.
+    write(tmp_path / 'conll' / 'eng.testa', 'EU\nrejects\n')
+    assert any(
+        'eng.testa: has words alone' in note for note in load_task(TaskConfig('tagging', str(tmp_path / 'conll'))).notes
+    )
 
 
 def test_squad_by_file_or_folder(tmp_path):
@@ -199,6 +205,13 @@ def test_a_question_without_answers_is_impossible_whatever_it_says(tmp_path):
         write_squad(tmp_path / f'{split}.json', unsaid)
     for questions in load_task(TaskConfig('squad2', str(tmp_path))).splits.values():
         assert [question.id for question in questions if question.impossible] == ['d1']
+    # And one that says so beside its answers is answered.
+    said = read_squad(write_squad(tmp_path / 'said.json'), 'utf-8')
+    tree = json.loads((tmp_path / 'said.json').read_text())
+    for paragraph in (each for article in tree['data'] for each in article['paragraphs']):
+        paragraph['qas'] = [{**entry, 'is_impossible': True} for entry in paragraph['qas']]
+    (tmp_path / 'said.json').write_text(json.dumps(tree))
+    assert read_squad(tmp_path / 'said.json', 'utf-8') == said
     # In a test file without any answer they are kept back.
     write_squad(tmp_path / 'test.json', unsaid[-1:])
     assert not load_task(TaskConfig('squad2', str(tmp_path))).splits['test'][0].impossible
