@@ -21,6 +21,8 @@ def main(args: list[str]) -> None:
     action = words[0] if words and not words[0].startswith('-') else ''
     if action and action not in ACTIONS:
         raise cli.UserError(f'{action} is no subcommand: use {", ".join(ACTIONS)}, or none to launch')
+    if action and command:
+        raise cli.UserError(f'{action} takes no command: leave out -- and what follows it')
     if action:
         flags_of, act = ACTIONS[action]
         flags = cli.parse(flags_of, words[1:], None, f'{PROG} {action}', act.__doc__)

@@ -50,6 +50,9 @@ def run(ablation: Ablation, scale: str, path: Path, seeds: range, grid: tuning.G
       UserError: a mistake in the config, the corpus or the workdir; or no replica of a cohort is left, said when all
         others are trained and in the report.
     """
+    first = hosts.from_first(lambda: str(path))
+    if hosts.in_any(str(path) != first):
+        raise UserError(f'--workdir {path}: all processes of a run need the same, and that of the first is {first}')
     with contextlib.ExitStack() as held, Preemption() as preemption:
         hosts.from_first(lambda: held.enter_context(workdirs.lock(path)))
         about = {

@@ -70,7 +70,9 @@ class Checkpoints:
             if manager.latest_step() == step:
                 return
             self._saving = step
-            with hosts.together(self._no_room('another host has too little room')):
+            with hosts.together(
+                self._no_room('another host has too little room or cannot see this folder: its own error says which')
+            ):
                 self._check_room(state)
             args = ocp.args.Composite(state=ocp.args.StandardSave(state), meta=ocp.args.JsonSave(meta))
             if not manager.save(step, args=args):

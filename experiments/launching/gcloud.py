@@ -16,6 +16,7 @@ ATTEMPTS = 8
 _MISTAKES = (
     'active account', 'auth login', 'PERMISSION_DENIED', 'INVALID_ARGUMENT', 'unrecognized arguments', 'not enabled',
     'SERVICE_DISABLED', 'Invalid value', 'argument --', 'required property',
+    'not properly specified',
 )  # fmt: skip
 
 
@@ -112,6 +113,10 @@ class Gcloud:
         project = [f'--project={self.target.project}'] if self.target.project else []
         return ['gcloud', *words, *project]
 
+    def tell(self, text: str) -> None:
+        """Prints what came of a subcommand."""
+        print(text, flush=True)
+
     # The calls themselves.
 
     def tpu(self, kind: str, verb: str, *flags: str) -> list[str]:
@@ -153,6 +158,9 @@ class Rehearsal(Gcloud):
             self.asked += 1
             return Done(0, f'{{"state": "{"absent" if self.asked == 1 else "finished"}"}}\n' * self.hosts, '')
         return Done(0, '{}', '')
+
+    def tell(self, text: str) -> None:
+        """Nothing came of it."""
 
     def lines(self, words: list[str]) -> Iterator[str]:
         print(shlex.join(self._whole(words)), flush=True)

@@ -5,11 +5,13 @@ import yaml
 from experiments.launching.flags import LaunchFlags
 
 IMAGE = 'python:3.12'
-_SCRIPT = r"""set -eu
-mkdir -p /cloze
-cd /cloze
-tar -xzf "/cloze/runs/$ARCHIVE"
-python -m pip install --quiet --disable-pip-version-check --root-user-action ignore -r requirements-tpu.txt
+_SCRIPT = r"""set -u
+set_up() {
+    mkdir -p /cloze && cd /cloze && tar -xzf "/cloze/runs/$ARCHIVE" &&
+        python -m pip install --quiet --disable-pip-version-check --root-user-action ignore -r requirements-tpu.txt
+}
+# tar and pip end with 2 after a hiccup too, which would read as a user's mistake.
+set_up || exit 1
 asked=
 trap 'asked=1; kill -TERM "$pid"' TERM
 "$@" &
@@ -106,7 +108,7 @@ _Dumper.add_representer(str, _text)
 
 def _head(launch: LaunchFlags) -> str:
     return f"""\
-# Copy the working tree into the bucket, then apply this file:
+# In the repository's folder, copy the working tree into the bucket; then apply this file:
 #   git ls-files -z --cached --others --exclude-standard | tar -czf - --null -T - |
 #     gcloud storage cp - {launch.bucket}/{archive(launch)}
 #   kubectl apply -f THIS_FILE

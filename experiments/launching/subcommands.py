@@ -15,13 +15,13 @@ def status(gcloud: Gcloud) -> None:
     """Prints the machines' state, their place in the queue, and the state of the command on each worker."""
     node, queue = describe(gcloud, 'tpu-vm'), describe(gcloud, 'queued-resources')
     if queue is not None:
-        print(f'queued resource {gcloud.target.name}: {queue_state(queue)}')
+        gcloud.tell(f'queued resource {gcloud.target.name}: {queue_state(queue)}')
     if node is None:
-        print(f'machines {gcloud.target.name}: none')
+        gcloud.tell(f'machines {gcloud.target.name}: none')
         return
-    print(f'machines {gcloud.target.name}: {node["state"]}, {len(node.get("networkEndpoints", []))} hosts')
+    gcloud.tell(f'machines {gcloud.target.name}: {node["state"]}, {len(node.get("networkEndpoints", []))} hosts')
     if node['state'] == 'READY':
-        print(gcloud.call(gcloud.ssh(remote.state(), 'all')).out, end='')
+        gcloud.tell(gcloud.call(gcloud.ssh(remote.state(), 'all')).out.rstrip('\n'))
 
 
 def logs(gcloud: Gcloud) -> None:
@@ -29,7 +29,7 @@ def logs(gcloud: Gcloud) -> None:
     _must_exist(gcloud)
     try:
         for line in gcloud.lines(gcloud.ssh(remote.log(1), '0')):
-            print(line, flush=True)
+            gcloud.tell(line)
     except Broken:
         raise UserError(f'the connection to {gcloud.target.name} was lost: give the same command again') from None
 
@@ -38,19 +38,19 @@ def stop(gcloud: Gcloud) -> None:
     """Asks the command to save and end, on all workers; the machines stay."""
     _must_exist(gcloud)
     gcloud.call(gcloud.ssh(remote.stop(), 'all'))
-    print(f'{gcloud.target.name} has stopped; its machines stay, and cost, until launch delete')
+    gcloud.tell(f'{gcloud.target.name} has stopped; its machines stay, and cost, until launch delete')
 
 
 def bring(gcloud: Gcloud) -> None:
     """Fetches the results."""
     if not gcloud.target.bucket:
         _must_exist(gcloud)
-    print(fetch(gcloud, gcloud.target))
+    gcloud.tell(str(fetch(gcloud, gcloud.target)))
 
 
 def remove(gcloud: Gcloud) -> None:
     """Deletes the machines and the queued resource."""
-    print(f'{gcloud.target.name}: {"deleted" if delete(gcloud) else "there is nothing to delete"}')
+    gcloud.tell(f'{gcloud.target.name}: {"deleted" if delete(gcloud) else "there is nothing to delete"}')
 
 
 ACTIONS: dict[str, tuple[type[Target], Callable[[Gcloud], None]]] = {

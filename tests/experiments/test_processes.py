@@ -1,5 +1,7 @@
 """How a command learns that it is one of several processes, and what it says where that was stated by halves."""
 
+import socket
+
 import jax
 import pytest
 
@@ -34,11 +36,19 @@ def test_one_process_on_cpus_joins_nothing(initialized):
     assert initialized == []
 
 
-def test_three_variables_say_which_process_it_is(initialized, monkeypatch):
-    state(monkeypatch)
+@pytest.fixture
+def first():
+    """Where the first process listens."""
+    with socket.create_server(('localhost', 0)) as server:
+        yield f'localhost:{server.getsockname()[1]}'
+
+
+def test_three_variables_say_which_process_it_is(initialized, monkeypatch, first, capsys):
+    state(monkeypatch, JAX_COORDINATOR_ADDRESS=first)
     processes.join()
     (given,) = initialized
-    assert (given['coordinator_address'], given['num_processes'], given['process_id']) == ('10.0.0.2:8476', 4, 3)
+    assert (given['coordinator_address'], given['num_processes'], given['process_id']) == (first, 4, 3)
+    assert capsys.readouterr().err == f'waiting for the 4 processes of this run at {first}\n'
     assert processes.sys.excepthook is processes._end_at_once
 
 
@@ -47,6 +57,7 @@ def test_three_variables_say_which_process_it_is(initialized, monkeypatch):
     [
         ({'JAX_PROCESS_ID': None}, 'JAX_COORDINATOR_ADDRESS, JAX_NUM_PROCESSES is set and JAX_PROCESS_ID is not'),
         ({'JAX_COORDINATOR_ADDRESS': 'host'}, 'JAX_COORDINATOR_ADDRESS host: give the first process as HOST:PORT'),
+        ({'JAX_COORDINATOR_ADDRESS': 'host:99999'}, 'host:99999: give the first process as HOST:PORT'),
         ({'JAX_NUM_PROCESSES': 'four'}, 'JAX_NUM_PROCESSES four'),
         ({'JAX_PROCESS_ID': '4'}, 'JAX_PROCESS_ID 4'),
     ],
@@ -54,6 +65,18 @@ def test_three_variables_say_which_process_it_is(initialized, monkeypatch):
 def test_what_is_stated_by_halves_is_named(initialized, monkeypatch, changes, says):
     state(monkeypatch, **changes)
     with pytest.raises(UserError, match=says):
+        processes.join()
+    assert initialized == []
+
+
+def test_an_address_that_cannot_be_the_first_process_is_named(initialized, monkeypatch, first):
+    """At the one gRPC would end the process with a segmentation fault, at the other after minutes of silence."""
+    state(monkeypatch, JAX_COORDINATOR_ADDRESS=first, JAX_PROCESS_ID='0')
+    with pytest.raises(UserError, match='cannot listen there .*: give all of them another port'):
+        processes.join()
+    monkeypatch.setattr(processes, 'PATIENCE', 0)
+    state(monkeypatch, JAX_COORDINATOR_ADDRESS='localhost:1')
+    with pytest.raises(UserError, match=r'localhost:1: nobody listens there .*: start the first process'):
         processes.join()
     assert initialized == []
 

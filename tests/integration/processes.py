@@ -57,6 +57,7 @@ def start(place: Place, name: str, count: int, *words, signals: dict[int, str] |
     """Starts `COMMAND WORDS` as `count` processes of `devices` devices each, under `tests.integration.watched`.
 
     Args:
+      words: PROCESS in them stands for a process's number.
       name: of the logs.
       signals: process -> what it sends itself, and when.
     """
@@ -75,7 +76,7 @@ def start(place: Place, name: str, count: int, *words, signals: dict[int, str] |
             process = subprocess.Popen(
                 [
                     *[sys.executable, '-m', 'tests.integration.watched', str(log), *signal, '--'],
-                    *[str(word) for word in (*words, '--run.devices', devices)],
+                    *[str(word).replace('PROCESS', str(number)) for word in (*words, '--run.devices', devices)],
                 ],
                 cwd=place.folder,
                 env={**os.environ, 'PYTHONPATH': str(ROOT), **(joined if count > 1 else {})},

@@ -115,6 +115,14 @@ def test_what_a_run_of_several_processes_cannot_do_is_one_line_from_each(place, 
 
 
 @pytest.mark.slow
+def test_processes_with_workdirs_of_their_own_are_refused_at_once(place, command):
+    run = start(place, 'apart', 2, *command, 'apart-PROCESS').ends(2, 2)
+    line = run.said(1).splitlines()[-1]
+    assert line == 'error: --workdir apart-1: all processes of a run need the same, and that of the first is apart-0'
+    assert not list(place.folder.glob('apart-[01]'))
+
+
+@pytest.mark.slow
 def test_each_process_compares_its_share_of_the_store_with_its_hashes(place, command):
     """Of the files, train's tokens are the first process's and train's documents the second's."""
     shutil.copytree(place.folder / 'store', place.folder / 'damaged')

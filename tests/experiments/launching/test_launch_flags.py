@@ -1,6 +1,7 @@
 """What launch refuses before it calls anything, what a type stands for, and the manifest."""
 
 import math
+import os
 import subprocess
 import tarfile
 
@@ -92,6 +93,22 @@ def test_the_manifest_of_a_pod(capsys):
         'alpha.jobset.sigs.k8s.io/exclusive-topology': 'cloud.google.com/gke-nodepool'
     }
     assert 'gs://bucket/a/b/launch/n.tar.gz' in said and container['env'][0]['value'] == 'launch/n.tar.gz'
+
+
+@pytest.mark.parametrize(('failing', 'expected'), [('tar', 1), ('python', 1), ('command', 2), ('', 0)])
+def test_only_the_commands_own_code_says_that_a_user_was_mistaken(tmp_path, failing, expected):
+    """In a pod: tar and pip, too, end with 2 when something else was wrong."""
+    flags = LaunchFlags(name='n', type='v5litepod-8', bucket='gs://bucket', emit='gke')
+    job = yaml.safe_load(manifest(flags, ['command']))['spec']['replicatedJobs'][0]['template']['spec']
+    bash, option, script, *words = job['template']['spec']['containers'][0]['command']
+    for name in ('tar', 'python', 'command.sh'):
+        program = tmp_path / name
+        program.write_text(f'#!/bin/sh\nexit {2 if name.startswith(failing or "none") else 0}\n')
+        program.chmod(0o755)
+    script = script.replace('$$', '$').replace('/cloze', str(tmp_path / 'cloze'))
+    environment = {'PATH': f'{tmp_path}:{os.environ["PATH"]}', 'ARCHIVE': 'n'}
+    done = subprocess.run([bash, option, script, words[0], tmp_path / 'command.sh'], env=environment)
+    assert done.returncode == expected
 
 
 def test_a_job_of_one_host_leaves_the_rest_of_its_node_pool_to_others():

@@ -70,11 +70,15 @@ def test_a_stream_that_breaks_is_taken_up_where_it_broke(cloud, capsys):
 
 
 @pytest.mark.parametrize(
-    'said', ['You do not currently have an active account selected.', 'The required property [project] is not set.']
+    'said',
+    [
+        'You do not currently have an active account selected.',
+        'Error parsing [tpu].\nThe [tpu] resource is not properly specified.\nFailed to find attribute [project].',
+    ],
 )
 def test_what_gcloud_refuses_is_not_tried_again(cloud, said):
     cloud.cues({'match': ' describe ', 'times': 9, 'err': said})
-    with pytest.raises(UserError, match=f'tpu-vm describe: .*{re.escape(said)}'):
+    with pytest.raises(UserError, match=f'tpu-vm describe: .*{re.escape(" ".join(said.split()))}'):
         cloud.job('1').run()
     assert len(cloud.calls()) == 1
 

@@ -28,5 +28,6 @@ def test_a_line_of_the_page_is_understood(line, tmp_path, monkeypatch, capsys):
     if '--emit' in words:
         assert yaml.safe_load(printed)['kind'] == 'JobSet'
     else:
-        assert 'gcloud' in printed
+        # Calls, and remarks as a shell's: none of what would be true had they been made.
+        assert 'gcloud' in printed and all(line.startswith(('gcloud ', '# ')) for line in printed.splitlines())
     assert not list(tmp_path.iterdir())
