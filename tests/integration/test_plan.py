@@ -7,6 +7,7 @@ import pytest
 
 from data.config import DataConfig
 from data.errors import UserError
+from experiments.plan import PlanFlags
 from experiments.planning import topology
 from experiments.planning.slices import chip_of
 from experiments.planning.subject import vocabulary_of
@@ -41,6 +42,13 @@ def test_a_slice_that_is_none_is_refused(name, said):
 def test_a_mistake_is_one_line():
     ran = plan(*SMOKE, '--topology', 'v5e:2x2', 'v5e:16x32', code=2)
     assert '--topology v5e:16x32: 512 chips; v5e slices have 1 to 256' in one_line(ran.stderr)
+
+
+def test_an_arm_is_planned_with_one_seed():
+    with pytest.raises(ValueError, match='with --arm one seed is planned'):
+        PlanFlags(config=Config(), arm='15%', seeds=3)
+    with pytest.raises(ValueError, match='--topology must name a slice'):
+        PlanFlags(config=Config(), topology=())
 
 
 def test_a_missing_tokenizer_is_named():
