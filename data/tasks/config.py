@@ -13,7 +13,8 @@ class TaskConfig:
     table (TSV or JSONL, see the columns); tfds:NAME; corpus:century, corpus:party or corpus:label (of the run's own
     corpus)."""
     data_dir: str = ''
-    """Folder with the task's files, or one file of them. tfds: where data sets lie (empty: TFDS_DATA_DIR)."""
+    """Folder with the task's files; of tagging, squad1, squad2 and table also one file. tfds: where data sets lie
+    (empty: TFDS_DATA_DIR)."""
     first: str = ''
     """table, tfds: column of the sentence, by name, or by number from 1 where the file has no header."""
     second: str = ''

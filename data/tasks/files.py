@@ -58,6 +58,8 @@ def find_all(folder: Path, names: dict[str, tuple[str, ...]], task: str) -> dict
     Raises:
       UserError: there is no folder, or none of the files.
     """
+    if folder.is_file():
+        raise UserError(f'--data_dir {folder}: is a file: for task {task} name the folder with {names["train"][0]}')
     if not folder.is_dir():
         raise UserError(f'--data_dir {folder}: no such folder')
     found = {split: path for split, files in names.items() if (path := find(folder, files))}

@@ -6,7 +6,7 @@ from pathlib import Path
 from data.errors import UserError
 from data.tasks.config import TaskConfig
 from data.tasks.files import find_all
-from data.tasks.table import read_table
+from data.tasks.table import Table, read_table
 from data.tasks.task import Task, TextExample
 from data.tasks.texts import examples
 
@@ -29,13 +29,23 @@ def load_table(config: TaskConfig) -> Task:
     kind = 'regression' if config.target == 'numbers' else 'classification'
     splits, notes = {}, []
     for split, file in paths.items():
-        columns = [config.first, *([config.second] if config.second else [])]
-        table = read_table(file, columns if split == 'test' else [*columns, config.label], config.encoding)
+        table = _read(config, split, file)
         hidden = split == 'test' and all(row.fields.get(config.label) is None for row in table.rows)
         label = '' if hidden else config.label
         splits[split], found = examples(table, config.first, config.second, label, kind, None)
         notes += found
     return text_task(config.task, kind, splits, notes)
+
+
+def _read(config: TaskConfig, split: str, file: Path) -> Table:
+    """A file with its labels; a test file may hold none."""
+    columns = [config.first, *([config.second] if config.second else [])]
+    try:
+        return read_table(file, [*columns, config.label], config.encoding)
+    except UserError:
+        if split != 'test':
+            raise
+        return read_table(file, columns, config.encoding)
 
 
 def text_task(name: str, kind: str, splits: dict[str, list[TextExample]], notes: Sequence[str]) -> Task:
@@ -50,5 +60,6 @@ def text_task(name: str, kind: str, splits: dict[str, list[TextExample]], notes:
     labels = tuple(sorted({example.label for example in known} - {None}))
     if not 1 < len(labels) <= MOST_CLASSES:
         mend = 'is it the column? For numbers give --target numbers' if len(labels) > 1 else 'two are needed'
-        raise UserError(f'task {name}: training has {len(labels):,} different label{"s" * (len(labels) != 1)}: {mend}')
+        said = f'task {name}: training has {len(labels):,} different label{"s" * (len(labels) != 1)}: {mend}'
+        raise UserError('; '.join([said, *notes]))
     return Task(name, 'classification', labels, ('accuracy', 'macro_f1'), splits, notes=tuple(notes))

@@ -19,7 +19,9 @@ def hold_out(task: Task, share: float, name: str) -> Task:
     """
     train = task.examples('train')
     groups = [_group(example) for example in train]
-    ranked = sorted(set(groups), key=lambda group: hashlib.sha256(f'held out\n{group}'.encode()).digest())
+    ranked = sorted(
+        set(groups), key=lambda group: hashlib.sha256(f'held out\n{group}'.encode('utf-8', 'surrogatepass')).digest()
+    )
     if len(ranked) < 2:
         raise UserError(f'task {task.name}: no part of its training data can be held out, as it is all of one document')
     held = set(ranked[: min(max(1, round(share * len(ranked))), len(ranked) - 1)])

@@ -51,7 +51,7 @@ def read_squad(path: Path, encoding: str) -> list[Question]:
         raise UserError(f'{path}: not JSON ({str(error)[:100]})') from None
     try:
         questions = list(_questions(tree))
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise UserError(
             f'{path}: not in the form of SQuAD (data, paragraphs, context, qas, answers): {error!r}'[:300]
         ) from None
@@ -64,11 +64,24 @@ def _questions(tree: Any) -> Iterator[Question]:
     for number, article in enumerate(tree['data']):
         document = str(article.get('title', number))
         for paragraph in article['paragraphs']:
+            context = _text(paragraph['context'], f'a context of {document}')
             for entry in paragraph['qas']:
-                answers = tuple(Answer(each['text'], int(each['answer_start'])) for each in entry.get('answers', ()))
+                where = f'question {entry["id"]}'
+                answers = tuple(
+                    Answer(_text(each['text'], f'an answer of {where}'), int(each['answer_start']))
+                    for each in entry.get('answers', ())
+                )
                 # The official script of 2.0 goes by the answers, whatever a question says of itself.
                 impossible = bool(entry.get('is_impossible', False)) and not answers
-                yield Question(str(entry['id']), entry['question'], paragraph['context'], answers, impossible, document)
+                yield Question(
+                    str(entry['id']), _text(entry['question'], where), context, answers, impossible, document
+                )
+
+
+def _text(value: Any, what: str) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f'{what} is no text but {str(value)[:40]}')
+    return value
 
 
 def checked(

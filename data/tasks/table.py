@@ -55,7 +55,9 @@ def _fields(path: Path, lines: list[str], wanted: Sequence[str], bare: Sequence[
     first = lines[0].split('\t')
     if all(name in first for name in wanted):
         columns, start = tuple(first), 1
-    elif all(name.isdigit() for name in wanted):
+    elif all(name.isascii() and name.isdigit() for name in wanted):
+        if min(map(int, wanted)) < 1:
+            raise UserError(f'{path}: there is no column 0: columns without a header count from 1')
         columns, start = tuple(str(number + 1) for number in range(max(map(int, wanted)))), 0
         if len(columns) > max(len(line.split('\t')) for line in lines):
             raise UserError(f'{path}: has no column {columns[-1]}: its first line has {len(first)} fields between tabs')

@@ -38,6 +38,10 @@ def load_tagging(config: TaskConfig) -> Task:
         notes += found
         if split == 'dev' and all(sentence.tags is None for sentence in splits[split]):
             notes.append(f'{file}: has words alone, so nothing is scored on it')
+    if all(sentence.tags is None for sentence in splits.get('train', ())) and 'train' in splits:
+        raise UserError(
+            f'{paths["train"]}: has words alone, and nothing can be learnt from it: tags are its last column'
+        )
     return tagging_task(config.task, splits, notes)
 
 
@@ -45,6 +49,8 @@ def tagging_task(name: str, splits: dict[str, list[TaggedSentence]], notes: Iter
     """A task whose tags are O, and B- and I- of every type in its training sentences."""
     known = splits.get('train') or [sentence for each in splits.values() for sentence in each]
     types = sorted({tag[2:] for sentence in known for tag in sentence.tags or () if tag != 'O'})
+    if not types:
+        raise UserError(f'task {name}: training has no tag but O: is it the column? See --label')
     labels = ('O', *(f'{mark}-{kind}' for kind in types for mark in 'BI'))
     return Task(name, 'tagging', labels, METRICS, splits, notes=tuple(notes))
 
@@ -61,7 +67,7 @@ def read_conll(path: Path, column: str, encoding: str) -> tuple[list[TaggedSente
     Raises:
       UserError: a tag is not O, B-TYPE or I-TYPE, or there is no sentence.
     """
-    if column and (not column.isdigit() or int(column) < 2):
+    if column and (not (column.isascii() and column.isdigit()) or int(column) < 2):
         raise UserError(f'--label {column}: tags go by the number of their column, 2 or more')
     sentences, ragged, counts = [], [], Counter()
     width, document, lines = 0, 0, read_lines(path, encoding)

@@ -11,7 +11,7 @@ from data.tasks.table import Row, Table
 from data.tasks.task import TextExample
 
 NO_GOLD = '-'
-"""A label that says that the annotators did not agree (SNLI, MNLI)."""
+"""A label that says that the annotators did not agree (SNLI, MNLI); a class of one's own cannot be named so."""
 
 
 def examples(
@@ -41,7 +41,9 @@ def examples(
         raise UserError(f'{table.path}: none of its rows has a label in {label}')
     notes = [*table.notes]
     if without:
-        notes.append(f'{table.path}: left out {len(without)} without a gold label, {at_lines(without)}')
+        notes.append(
+            f'{table.path}: left out {len(without)} without a gold label (none, or {NO_GOLD!r}), {at_lines(without)}'
+        )
     return found, tuple(notes)
 
 

@@ -20,6 +20,7 @@ from train.finetuning.network import Network
 from train.finetuning.tune import Finished, Result
 
 FOLDER = 'model'
+_ANEW = 'fine-tune anew, with another --workdir'
 
 
 @dataclass(frozen=True)
@@ -69,13 +70,19 @@ def load_model(path: Path, seed: int | None) -> Model:
       UserError: there is none yet, or none of this seed, or the tokenizer is not the one that it was trained with.
     """
     asked = read_finetuning(path)
-    tokenizer = load_tokenizer(path / TOKENIZER)
+    try:
+        tokenizer = load_tokenizer(path / TOKENIZER)
+    except UserError as error:
+        raise UserError(f'{path}/{TOKENIZER} cannot be read: {_ANEW} ({error})') from None
     if tokenizer.vocabulary.fingerprint != asked['tokenizer']:
         raise UserError(f'{path / TOKENIZER} is not the tokenizer that {path} was fine-tuned with')
-    with Checkpoints(path / FOLDER, keep=1) as checkpoints:
+    with Checkpoints(path / FOLDER, keep=1, log=lambda line: None) as checkpoints:
         about = checkpoints.newest_meta()
         if about is None:
-            raise UserError(f'{path} has no fine-tuned model yet: give its experiments.finetune command again')
+            raise UserError(
+                f'{path} has no fine-tuned model: if its experiments.finetune command has not finished, give it again; '
+                f'else {_ANEW}'
+            )
         seeds = about['seeds']
         if seed is not None and seed not in seeds:
             raise UserError(f'--seed {seed}: {path} has seeds {", ".join(map(str, seeds))}')
@@ -83,7 +90,7 @@ def load_model(path: Path, seed: int | None) -> Model:
         network = Network(**{**fields, 'model': from_json(ModelConfig, fields['model'])})
         restored = checkpoints.restore(_abstract(network, len(seeds)))
     if restored is None:
-        raise UserError(f'{path}/{FOLDER} cannot be read: give the experiments.finetune command again')
+        raise UserError(f'{path}/{FOLDER} cannot be read: {_ANEW}')
     index = 0 if seed is None else seeds.index(seed)
     task = Task(
         **{name: tuple(value) if isinstance(value, list) else value for name, value in about['task'].items()},

@@ -144,6 +144,57 @@ FAULTS = {
         },
         'not in the form of SQuAD',
     ),
+    'a context that is no text': (
+        TaskConfig('squad1', '{d}'),
+        {'train.json': '{"data": [{"title": "t", "paragraphs": [{"context": null, "qas": []}]}]}'},
+        'a context of t is no text but None',
+    ),
+    'an answer that is no text': (
+        TaskConfig('squad1', '{d}'),
+        {
+            'train.json': '{"data": [{"paragraphs": [{"context": "a b", "qas": [{"id": "q", "question": "?", '
+            '"answers": [{"text": ["x"], "answer_start": 2}]}]}]}]}'
+        },
+        "an answer of question q is no text but ['x']",
+    ),
+    'a place without end': (
+        TaskConfig('squad1', '{d}'),
+        {
+            'train.json': '{"data": [{"paragraphs": [{"context": "a b", "qas": [{"id": "q", "question": "?", '
+            '"answers": [{"text": "b", "answer_start": 1e999}]}]}]}]}'
+        },
+        'not in the form of SQuAD',
+    ),
+    'a question that is no text': (
+        TaskConfig('squad1', '{d}'),
+        {
+            'train.json': '{"data": [{"paragraphs": [{"context": "a b", "qas": [{"id": "q", "question": null, '
+            '"answers": [{"text": "b", "answer_start": 2}]}]}]}]}'
+        },
+        'question q is no text but None',
+    ),
+    'tags that are missing': (TaskConfig('tagging', '{d}'), {'train.txt': 'a\nb\n'}, 'train.txt: has words alone'),
+    'no entity': (TaskConfig('tagging', '{d}'), {'train.txt': 'a O\nb O\n'}, 'training has no tag but O'),
+    'column 0': (
+        TaskConfig('table', '{d}', first='0', label='1'),
+        {'train.tsv': 'a\tx\nb\ty'},
+        'train.tsv: there is no column 0: columns without a header count from 1',
+    ),
+    'a column in other digits': (
+        TaskConfig('table', '{d}', first='\u00b2', label='1'),
+        {'train.tsv': 'a\tx\nb\ty'},
+        'has no column \u00b2',
+    ),
+    'a file for a folder': (
+        TaskConfig('rte', '{d}/train.tsv'),
+        {'train.tsv': 'sentence1\tsentence2\tlabel\na\tb\tentailment'},
+        'train.tsv: is a file: for task rte name the folder with train.tsv',
+    ),
+    'a class named like no gold label': (
+        TaskConfig('table', '{d}', first='t', label='l'),
+        {'train.tsv': 't\tl\na\t+\nb\t-\nc\t+'},
+        "two are needed; {d}/train.tsv: left out 1 without a gold label (none, or '-'), line 3",
+    ),
     'no question': (TaskConfig('squad1', '{d}'), {'train.json': '{"data": []}'}, 'train.json: has no question'),
 }
 

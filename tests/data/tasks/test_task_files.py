@@ -106,7 +106,7 @@ def test_rows_that_do_not_fit_are_counted_by_line(glue, tmp_path):
     (note,) = load_task(TaskConfig('qqp', str(glue))).notes
     assert note == f'{glue}/QQP/train.tsv: left out 1 of other than 6 fields, line 2'
     (note,) = load_task(TaskConfig('mnli', str(glue))).notes
-    assert note.endswith('train.tsv: left out 1 without a gold label, line 5')
+    assert note.endswith('train.tsv: left out 1 without a gold label (none, or {NO}), line 5'.format(NO="'-'"))
     # Without a header, and the first line at fault.
     rows = ['1\t2\t3\tHow?\tWhy? 0', *(f'{i}\t2\t3\tHow {i}?\tWhy?\t{i % 2}' for i in range(30))]
     write(tmp_path / 'train_subset.tsv', '\r\n'.join(rows) + '\r\n\r\n')
@@ -138,7 +138,7 @@ def test_a_table_by_its_columns(tmp_path):
     assert [note.split(': ')[1] for note in task.notes] == [
         'left out 1 that hold no JSON object, line 5',
         'left out 1 without text or kind, line 6',
-        'left out 1 without a gold label, line 7',
+        "left out 1 without a gold label (none, or '-'), line 7",
         'no dev file, so 4 of the 40 training examples are held out as dev',
     ]
     task = load_task(TaskConfig('table', str(path), first='text', second='text', label='size', target='numbers'))
@@ -196,6 +196,27 @@ def test_squad_by_file_or_folder(tmp_path):
     task = load_task(TaskConfig('squad2', str(tmp_path / 'two')))
     assert task.no_answer and [q.id for q in task.splits['train'] if q.impossible] == ['d1']
     assert task.splits['dev'][0].context == CONTEXT
+
+
+@pytest.mark.parametrize(('first', 'label'), [('1', '2'), ('2', '1')])
+def test_a_test_file_without_a_header_keeps_its_labels(tmp_path, first, label):
+    """Whichever column they are in; one without them is read, too."""
+    rows = [('a', 'x'), ('b', 'y'), ('c', 'x')]
+    for split in ('train', 'dev', 'test'):
+        write(tmp_path / f'{split}.tsv', '\n'.join('\t'.join(row if first == '1' else row[::-1]) for row in rows))
+    config = TaskConfig('table', str(tmp_path), first=first, label=label)
+    assert [example.label for example in load_task(config).splits['test']] == ['x', 'y', 'x']
+    if first == '1':
+        write(tmp_path / 'test.tsv', 'a\nb')
+        assert [example.label for example in load_task(config).splits['test']] == [None, None]
+
+
+def test_half_a_letter_is_held_out_like_any_text(tmp_path):
+    """JSON can hold a surrogate alone, which UTF-8 cannot."""
+    lines = [json.dumps({'t': f'{i} \ud800', 'l': 'xy'[i % 2]}) for i in range(20)]
+    write(tmp_path / 'train.jsonl', '\n'.join(lines))
+    task = load_task(TaskConfig('table', str(tmp_path), first='t', label='l'))
+    assert len(task.splits['dev']) == 2 and len(task.splits['train']) == 18
 
 
 def test_a_question_without_answers_is_impossible_whatever_it_says(tmp_path):

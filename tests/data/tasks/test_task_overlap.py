@@ -37,7 +37,9 @@ def loaded(folder, config, files):
 )
 def test_equal_texts_with_an_equal_label_are_told(tmp_path, config, files):
     task = loaded(tmp_path, config, files)
-    assert task.notes == (f'{config.task}: 2 of 4 examples of dev stand in train, too',)
+    assert task.notes == (
+        f'{config.task}: 2 of 4 examples of dev stand among the {len(task.splits["train"])} of train, too',
+    )
     assert len(task.splits['dev']) == 4
 
 
@@ -46,7 +48,7 @@ def test_questions_and_further_splits_are_told_too(tmp_path):
     write_squad(tmp_path / 'dev.json', [('Z', *PARAGRAPHS[1][1:]), ('Y', 'Who?', [('y', 'Who?', [('Who', 0)])])])
     write_squad(tmp_path / 'test.json', PARAGRAPHS[2:])
     task = load_task(TaskConfig('squad1', str(tmp_path)))
-    assert task.notes == ('squad1: 2 of 3 examples of dev, 2 of 2 examples of test stand in train, too',)
+    assert task.notes == ('squad1: 2 of 3 examples of dev, 2 of 2 examples of test stand among the 6 of train, too',)
 
 
 def test_nothing_is_told_where_the_splits_are_apart(tmp_path):
@@ -67,5 +69,5 @@ def test_of_mrpc_what_stands_in_dev_is_not_trained_on(tmp_path):
     assert len(task.splits['dev']) == 5
     assert task.notes == (
         'mrpc: left out 4 of 20 training examples, which stand in dev',
-        'mrpc: 1 of 1 examples of test stand in train, too',
+        'mrpc: 1 of 1 examples of test stand among the 16 of train, too',
     )
