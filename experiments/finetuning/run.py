@@ -110,7 +110,7 @@ class Keeper:
             'event': 'end',
             'program': program,
             'date': datetime.datetime.now(datetime.UTC).date().isoformat(),
-            'host': f'{cores()} CPU cores, {platform.machine()}',
+            'host': f'{cores()} CPU core{"s" * (cores() > 1)}, {platform.machine()}',
             'seconds': seconds,
         }
 
