@@ -20,8 +20,9 @@ from data.vocabulary import Vocabulary
 Second = Literal['next', 'random', 'swapped']
 """What the second segment is: what follows the first; in half of the rows of another document instead (Devlin et al.
 2019, Section 3.1); in half of the rows A and B change places (Lan et al. 2020, Section 3.1)."""
-_TRIED = 8
-"""Sentences drawn for a random second segment, of which the first that fits is taken: one cut short would tell."""
+_TRIED, _TRIED_FOR_WHOLE = 8, 64
+"""Sentences drawn for a random second segment, of which the first that fits is taken: one cut short would tell. In many
+rows few are whole and fit."""
 
 
 class PairRows:
@@ -48,6 +49,7 @@ class PairRows:
         """
         self._split, self._length, self._vocabulary = split, length, vocabulary
         self._sentences, self._second, self._whole = sentences, second, whole
+        self._tries = _TRIED_FOR_WHOLE if whole else _TRIED
         # Half of a row at most, so that any two fit.
         self._units = units = Units(split, (length - 3) // 2, vocabulary)
         if second == 'random' and len(units.documents_D) < 3:
@@ -66,6 +68,8 @@ class PairRows:
         if whole:
             paired_N &= units.whole_to_U[firsts_N] >= lasts_N
         self._firsts_N, self._lasts_N = firsts_N[paired_N], lasts_N[paired_N]
+        if whole and not len(self):
+            raise UserError(f'no row of {length} tokens has two whole sentences')
         if not len(self):
             raise UserError(
                 'no document has two sentences for a row of pairs: use a larger corpus, or --objective.rows '
@@ -82,7 +86,7 @@ class PairRows:
           exchanged: whether the second segment is not what follows, for all rows alike; None: drawn for each.
         """
         units, row_ids = self._units, np.asarray(row_ids, np.int64)
-        drawn = draws(seeds, self._length, epochs, row_ids, 2 + _TRIED * 2)
+        drawn = draws(seeds, self._length, epochs, row_ids, 2 + self._tries * 2)
         firsts, lasts = (np.broadcast_to(each[row_ids], drawn.shape[:-1]) for each in (self._firsts_N, self._lasts_N))
         middles = firsts + 1 + _below(drawn[..., 0], lasts - firsts - 1)
         starts = np.stack([units.starts_U[firsts], units.starts_U[middles]], axis=-1)
@@ -106,10 +110,10 @@ class PairRows:
     def _random(self, drawn, documents, room) -> tuple[np.ndarray, np.ndarray]:
         """A segment of any other document, each as likely, from any sentence of it on: its first token and past it."""
         units = self._units
-        others = _below(drawn[..., :_TRIED], np.int64(len(units.documents_D) - 2))
+        others = _below(drawn[..., : self._tries], np.int64(len(units.documents_D) - 2))
         others += others >= documents[..., None]
         low, high = units.documents_D[others], units.documents_D[others + 1]
-        tried = low + _below(drawn[..., _TRIED:], high - low)
+        tried = low + _below(drawn[..., self._tries :], high - low)
         fits = units.stops_U[tried] - units.starts_U[tried] <= room[..., None]
         if self._whole:
             high = np.minimum(high, units.whole_to_U[tried])

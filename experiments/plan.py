@@ -33,8 +33,10 @@ class PlanFlags:
     """Print all figures as JSON."""
 
     def __post_init__(self):
-        if self.seeds < 0 or (self.arm and self.seeds > 1):
-            raise ValueError('--seeds must be 0 or more, and with --arm one seed is planned: leave one of them out')
+        if self.seeds < 0:
+            raise ValueError('--seeds must be 0 or more')
+        if self.arm and self.seeds > 1:
+            raise ValueError('with --arm one seed is planned: leave out --arm or --seeds')
         if not [chip_of(name) for name in self.topology]:
             raise ValueError('--topology must name a slice, such as v5e:4x4')
 

@@ -20,7 +20,7 @@ def join() -> None:
     """Joins the processes of a run; where there is one it does nothing. To be called after `devices.prepare`.
 
     Raises:
-      UserError: the environment says by halves that there are several.
+      UserError: the environment says by halves that there are several, or where the first is cannot be so.
     """
     import jax
 

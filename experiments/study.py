@@ -52,7 +52,7 @@ def run(ablation: Ablation, scale: str, path: Path, seeds: range, grid: tuning.G
     """
     first = hosts.from_first(lambda: str(path))
     if hosts.in_any(str(path) != first):
-        raise UserError(f'--workdir {path}: all processes of a run need the same, and that of the first is {first}')
+        raise UserError(f'--workdir: not all processes of this run were given {first}, as the first was')
     with contextlib.ExitStack() as held, Preemption() as preemption:
         hosts.from_first(lambda: held.enter_context(workdirs.lock(path)))
         about = {

@@ -164,7 +164,7 @@ class StepRecords:
         ]
         if step < config.steps and speed:
             left = len(self.cohort.replicas) * tokens_after(config, step) / speed
-            parts.append(f'about {spoken(left)} left')
+            parts.append(f'about {whole_minutes(left)} left')
         return '; '.join(parts)
 
 
@@ -172,7 +172,7 @@ def _number(loss: float) -> str:
     return f'{loss:.3f}' if np.isfinite(loss) else 'not finite'
 
 
-def spoken(seconds: float) -> str:
+def whole_minutes(seconds: float) -> str:
     """A time in whole minutes, as a log says it."""
     minutes = round(seconds / 60)
     return f'{minutes // 60} h {minutes % 60} min' if minutes >= 60 else f'{minutes} min' if minutes else 'a minute'

@@ -1,5 +1,6 @@
 """Data of one's own: any TSV or JSONL whose columns are named."""
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -29,23 +30,23 @@ def load_table(config: TaskConfig) -> Task:
     kind = 'regression' if config.target == 'numbers' else 'classification'
     splits, notes = {}, []
     for split, file in paths.items():
-        table = _read(config, split, file)
-        hidden = split == 'test' and all(row.fields.get(config.label) is None for row in table.rows)
-        label = '' if hidden else config.label
+        table, label = _read(config, split, file)
         splits[split], found = examples(table, config.first, config.second, label, kind, None)
         notes += found
     return text_task(config.task, kind, splits, notes)
 
 
-def _read(config: TaskConfig, split: str, file: Path) -> Table:
-    """A file with its labels; a test file may hold none."""
+def _read(config: TaskConfig, split: str, file: Path) -> tuple[Table, str]:
+    """A file, and the column of its labels; '' for a test file that does not hold one for each row."""
     columns = [config.first, *([config.second] if config.second else [])]
-    try:
-        return read_table(file, [*columns, config.label], config.encoding)
-    except UserError:
-        if split != 'test':
-            raise
-        return read_table(file, columns, config.encoding)
+    if split != 'test':
+        return read_table(file, [*columns, config.label], config.encoding), config.label
+    bare = read_table(file, columns, config.encoding)
+    with contextlib.suppress(UserError):  # such as that there is no such column
+        whole = read_table(file, [*columns, config.label], config.encoding)
+        if len(whole.rows) == len(bare.rows) and any(row.fields[config.label] is not None for row in whole.rows):
+            return whole, config.label
+    return bare, ''
 
 
 def text_task(name: str, kind: str, splits: dict[str, list[TextExample]], notes: Sequence[str]) -> Task:

@@ -28,7 +28,7 @@ def load_tagging(config: TaskConfig) -> Task:
     """A task of the files train, dev and test, or of one file alone.
 
     Raises:
-      UserError: a file is missing or faulty, or holds a tag that training does not.
+      UserError: a file is missing or faulty, train has no tags, or a file holds a tag that train does not.
     """
     path = Path(config.data_dir)
     paths = {'train': path} if path.is_file() else find_all(path, FILES, config.task)
@@ -36,20 +36,23 @@ def load_tagging(config: TaskConfig) -> Task:
     for split, file in paths.items():
         splits[split], found = read_conll(file, config.label, config.encoding)
         notes += found
-        if split == 'dev' and all(sentence.tags is None for sentence in splits[split]):
+        bare = all(sentence.tags is None for sentence in splits[split])
+        if bare and split == 'train':
+            raise UserError(f'{file}: has words alone, so nothing can be learnt from it: tags are its last column')
+        if bare and split == 'dev':
             notes.append(f'{file}: has words alone, so nothing is scored on it')
-    if all(sentence.tags is None for sentence in splits.get('train', ())) and 'train' in splits:
-        raise UserError(
-            f'{paths["train"]}: has words alone, and nothing can be learnt from it: tags are its last column'
-        )
     return tagging_task(config.task, splits, notes)
 
 
 def tagging_task(name: str, splits: dict[str, list[TaggedSentence]], notes: Iterable[str]) -> Task:
-    """A task whose tags are O, and B- and I- of every type in its training sentences."""
+    """A task whose tags are O, and B- and I- of every type in its training sentences.
+
+    Raises:
+      UserError: training has no tag but O.
+    """
     known = splits.get('train') or [sentence for each in splits.values() for sentence in each]
     types = sorted({tag[2:] for sentence in known for tag in sentence.tags or () if tag != 'O'})
-    if not types:
+    if not types and 'train' in splits:
         raise UserError(f'task {name}: training has no tag but O: is it the column? See --label')
     labels = ('O', *(f'{mark}-{kind}' for kind in types for mark in 'BI'))
     return Task(name, 'tagging', labels, METRICS, splits, notes=tuple(notes))

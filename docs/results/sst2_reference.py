@@ -31,7 +31,8 @@ class OfMeans(torch.nn.Module):
 
 
 glue, minilm, batch_size, epochs = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-mean = sys.argv[5:] == ['mean']
+mean = bool(sys.argv[5:])
+assert sys.argv[5:] in ([], ['mean'])
 torch.manual_seed(0)
 task = limited(load_task(TaskConfig(task='sst2', data_dir=glue)), 'train', 10_000)
 tokenizer = AutoTokenizer.from_pretrained(minilm)

@@ -67,7 +67,8 @@ def load_model(path: Path, seed: int | None) -> Model:
     """The model of one fine-tuning seed, None: of the first.
 
     Raises:
-      UserError: there is none yet, or none of this seed, or the tokenizer is not the one that it was trained with.
+      UserError: there is none yet, or none of this seed, it cannot be read, or the tokenizer is not the one that it was
+        trained with.
     """
     asked = read_finetuning(path)
     try:

@@ -117,8 +117,9 @@ def test_what_a_run_of_several_processes_cannot_do_is_one_line_from_each(place, 
 @pytest.mark.slow
 def test_processes_with_workdirs_of_their_own_are_refused_at_once(place, command):
     run = start(place, 'apart', 2, *command, 'apart-PROCESS').ends(2, 2)
-    line = run.said(1).splitlines()[-1]
-    assert line == 'error: --workdir apart-1: all processes of a run need the same, and that of the first is apart-0'
+    for number in range(2):
+        line = run.said(number).splitlines()[-1]
+        assert line == 'error: --workdir: not all processes of this run were given apart-0, as the first was'
     assert not list(place.folder.glob('apart-[01]'))
 
 

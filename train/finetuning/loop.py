@@ -20,7 +20,7 @@ from train.finetuning.program import Program
 from train.finetuning.records import StepRecords
 from train.loop import Stopped
 from train.preemption import Preemption
-from train.records import spoken
+from train.records import whole_minutes
 from train.save_times import SaveTimes
 
 Selection = Callable[[Any, Any], np.ndarray]
@@ -116,7 +116,10 @@ def fine_tune(
                 votes.drop()
                 if bar.disable:
                     left = (time.monotonic() - began) / (step - first) * (total - step)
-                    log(f'{name}: step {step:,} of {total:,}' + (f'; about {spoken(left)} left' if not ended else ''))
+                    log(
+                        f'{name}: step {step:,} of {total:,}'
+                        + (f'; about {whole_minutes(left)} left' if not ended else '')
+                    )
             if asked:
                 if checkpoints:
                     checkpoints.wait()

@@ -106,7 +106,7 @@ def test_rows_that_do_not_fit_are_counted_by_line(glue, tmp_path):
     (note,) = load_task(TaskConfig('qqp', str(glue))).notes
     assert note == f'{glue}/QQP/train.tsv: left out 1 of other than 6 fields, line 2'
     (note,) = load_task(TaskConfig('mnli', str(glue))).notes
-    assert note.endswith('train.tsv: left out 1 without a gold label (none, or {NO}), line 5'.format(NO="'-'"))
+    assert note.endswith("train.tsv: left out 1 without a gold label (none, or '-'), line 5")
     # Without a header, and the first line at fault.
     rows = ['1\t2\t3\tHow?\tWhy? 0', *(f'{i}\t2\t3\tHow {i}?\tWhy?\t{i % 2}' for i in range(30))]
     write(tmp_path / 'train_subset.tsv', '\r\n'.join(rows) + '\r\n\r\n')
@@ -207,8 +207,8 @@ def test_a_test_file_without_a_header_keeps_its_labels(tmp_path, first, label):
     config = TaskConfig('table', str(tmp_path), first=first, label=label)
     assert [example.label for example in load_task(config).splits['test']] == ['x', 'y', 'x']
     if first == '1':
-        write(tmp_path / 'test.tsv', 'a\nb')
-        assert [example.label for example in load_task(config).splits['test']] == [None, None]
+        write(tmp_path / 'test.tsv', 'a\nb\tstray\nc')
+        assert [example.label for example in load_task(config).splits['test']] == [None, None, None]
 
 
 def test_half_a_letter_is_held_out_like_any_text(tmp_path):

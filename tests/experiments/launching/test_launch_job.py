@@ -73,6 +73,7 @@ def test_a_stream_that_breaks_is_taken_up_where_it_broke(cloud, capsys):
     'said',
     [
         'You do not currently have an active account selected.',
+        'The required property [project] is not currently set.',
         'Error parsing [tpu].\nThe [tpu] resource is not properly specified.\nFailed to find attribute [project].',
     ],
 )
