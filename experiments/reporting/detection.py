@@ -12,7 +12,7 @@ SHARE = 0.1
 """Of the updates, from the end."""
 COLUMNS = {
     'generator_accuracy': 'generator’s guesses right',
-    'fake_share': 'tokens replaced',
+    'fake_share': 'replaced',
     'detection_accuracy': 'detection accuracy',
     'precision': 'precision',
     'recall': 'recall',
@@ -37,10 +37,10 @@ def detection_section(results: Results) -> Section | None:
         'Generators and detectors',
         [
             f'Of the training rows of the last {SHARE:.0%} of the updates, not of held-out text; mean over seeds ± '
-            'half the width of the 95% interval. A sample equal to the token that was there counts as original. '
-            'Accuracy, precision and recall are of calling a token replaced where that is likelier than not, of the '
-            'tokens on which the arm’s detection is scored; AUC, the area under the ROC curve, is found in bins of '
-            'the scores.',
+            'half the width of the 95% interval. A sample equal to the token that was there counts as original. The '
+            'share replaced, accuracy, precision and recall are of the tokens that the arm’s loss is of (of all, or of '
+            'those chosen); calling a token replaced means that it is likelier than not. AUC, the area under the ROC '
+            'curve, is found in bins of the scores.',
             Table('Training rows, %', ['arm', 'n', *COLUMNS.values()], rows),
         ],
     )
