@@ -11,11 +11,9 @@ def with_note(task: Task) -> Task:
     others = [split for split in task.splits if split != 'train']
     found = {split: _in_train(task, task.examples(split)) for split in others}
     told = [f'{sum(each):,} of {len(each):,} examples of {split}' for split, each in found.items() if any(each)]
-    return (
-        _noted(task, f'{task.name}: {", ".join(told)} stand among the {len(task.splits["train"]):,} of train, too')
-        if told
-        else task
-    )
+    if not told:
+        return task
+    return _noted(task, f'{task.name}: {", ".join(told)} stand among the {len(task.splits["train"]):,} of train, too')
 
 
 def without_those_of(task: Task, split: str) -> Task:

