@@ -7,7 +7,7 @@ Command: python -m experiments.ablate configs/masking_strategy.py --scale cpu --
 Cost: 8 arms; at paper scale 12.1 billion tokens a replica, and at v5e's peak 738 chip-hours for all 24 replicas.
 
 Every arm masks exactly its rate of tokens, whatever they are masked with (train/units.py). Losses are measured with
-single tokens masked, which favours the arms that saw such masks: read them with the probe, or at paper scale with the
+single tokens masked, which favours the arms that saw such masks: read them with the probe and the
 tasks. In short rows many units are cut by the budget: 15% of 62 tokens are 9, less than two spans of mean length. At
 paper scale this is masking_rate's recipe without the further steps at 512. Not as published: as in masking_rate; the
 spans are SpanBERT's where Wettig's have T5's lengths; collocations are mined from the corpus at hand
@@ -16,7 +16,7 @@ spans are SpanBERT's where Wettig's have T5's lengths; collocations are mined fr
 
 from configs import scales
 from configs.electra import primary
-from configs.masking_rate import glue_recipe, tasks
+from configs.masking_rate import glue_recipe, tasks_of_programs
 from configs.published import table
 from experiments.ablation import Ablation, Arm
 from experiments.config_paths import changed
@@ -26,8 +26,7 @@ UNITS = {'token': 'tokens', 'word': 'words', 'span': 'spans', 'collocation': 'co
 
 
 def config(scale: str) -> Ablation:
-    # Below paper scale no task: every one of the many replicas would be fine-tuned, too.
-    base = changed(glue_recipe(scale), {'evaluation.tasks': tasks(scale) if scale == 'paper' else ()})
+    base = changed(glue_recipe(scale), {'evaluation.tasks': tasks_of_programs(scale)})
     return Ablation(
         name='masking_strategy',
         claim='Larger units help at 15% and not at 40% (Wettig et al. 2023, Figures 4 and 5).',
