@@ -79,6 +79,7 @@ class Ablation:
         if self.seeds < 1:
             raise ValueError(f'seeds is {self.seeds}: use 1 or more')
         self._check_primary()
+        self._check_overrides()
         same: dict[Config, str] = {}
         for name in names:
             base, here = self.config(self.baseline), self.config(name)
@@ -113,6 +114,10 @@ class Ablation:
             raise ValueError(f'primary_task {self.primary_task!r} is not among evaluation.tasks; {has}')
         if self.primary_task is None and known(self.primary).kind == 'task':
             raise ValueError(f'primary {self.primary!r} is measured on a task: name it as primary_task')
+        for metric, paragraphs in (('probe', 'probe_paragraphs'), ('likelihood', 'likelihood_paragraphs')):
+            wanted = getattr(self.config(self.baseline).evaluation, paragraphs)
+            if (self.primary, self.primary_task) == (metric, None) and not wanted:
+                raise ValueError(f'evaluation.{paragraphs} is 0, but {metric} is the primary measure')
         unpaired = [arm.name for arm in self.arms if not self.config(arm.name).objective.judges_pairs]
         if unpaired and known(self.primary).needs_pairs:
             raise ValueError(
@@ -125,6 +130,16 @@ class Ablation:
                 f'primary {self.primary!r} needs an MLM head, and the objective of arm {headless[0]!r} trains none: '
                 'use probe, or a task with primary_task'
             )
+
+    def _check_overrides(self) -> None:
+        """A field of the command line that no arm reads would be a silent mistake."""
+        changes = [changes for arm in self.arms for changes in (arm.changes, arm.at_flops_of) if changes is not None]
+        objectives = [changed(changed(self.base, each), self.overrides).objective for each in changes]
+        for path in self.overrides:
+            section, _, name = path.partition('.')
+            if section == 'objective' and not any(each.reads(name.partition('.')[0]) for each in objectives):
+                named = ', '.join(sorted({each.name for each in objectives}))
+                raise ValueError(f'--{path}: no arm reads it; their objective.name is {named}')
 
     def arm(self, name: str) -> Arm:
         for arm in self.arms:

@@ -43,6 +43,14 @@ class Grid:
         """What an arm at one value is called."""
         return f'{arm} @ {self.field}={value:g}'
 
+    def check(self, ablation: Ablation) -> None:
+        """Raises UserError where arms have equal FLOPs and the field might undo that."""
+        has_equal_flops = any(arm.at_flops_of is not None for arm in ablation.arms)
+        if has_equal_flops and not self.field.startswith('optimizer.'):
+            raise UserError(
+                f'--grid {self.field}: arms have equal FLOPs, which it could undo; name an optimizer.* field'
+            )
+
     def crossed(self, configs: dict[str, Config]) -> dict[str, Config]:
         """Every arm at every value.
 

@@ -3,8 +3,8 @@
 That shows ALBERT's asymmetry (Lan et al. 2020, Table 5): a model of sentence order also tells other documents'
 sentences in many cases, one of NSP can tell no order. The pairs are segments at the last stage's length, unmasked, the
 same for every arm and seed. Each is shown twice, as it stands in the text and with its second segment exchanged, so
-guessing makes 50%. Rows with a part of a sentence (one longer than half a row) are left out: where such segments end
-would tell which comes first.
+guessing makes 50%, though segments' lengths tell a little. Rows with a part of a sentence (one longer than half a row)
+are left out: where such segments end would tell which comes first.
 """
 
 from typing import Any
@@ -46,7 +46,10 @@ def pair_figures(
         try:
             rows = PairRows(store.heldout, length, vocabulary, sentences=False, second=second, whole=True)
         except UserError as error:
-            remarks.append(f'no {metric.replace("_", " ")}: the held-out text has no such pairs ({error})')
+            remarks.append(
+                f'no {metric.replace("_", " ")}: the held-out text has no such pairs ({str(error).split(":")[0]}); '
+                'raise --data.heldout_percent'
+            )
             continue
         row_ids_N = spread(len(rows), evaluation.rows)
         right_RxN = np.concatenate(

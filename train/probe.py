@@ -23,36 +23,49 @@ from train.masking import document_ids
 from train.replicas import ReplicaProgram
 
 
-class Probe:
-    """The probe of one cohort: its paragraphs, and a program that turns them into features."""
+class Paragraphs:
+    """The held-out paragraphs that probes learn from and are tested on."""
 
-    def __init__(self, store: TokenStore, cohort: Cohort, length: int, mesh: jax.sharding.Mesh, wanted: int):
-        """Chooses the paragraphs; `reason` says why there is no probe, where there is none.
+    def __init__(self, store: TokenStore, wanted: int):
+        """Chooses them; `reason` says why there is no probe, where there is none.
 
         Args:
           wanted: paragraphs (0: all).
         """
-        self._cohort = cohort
-        self._task = 'century' if cohort.config.data.corpus == 'sotu' else 'label'
-        labels, vocabulary = store.heldout.labels, store.tokenizer.vocabulary
+        labels = store.heldout.labels
         learn, test = split_documents(labels)
-        documents = np.concatenate([learn, test])
-        paragraphs, owners = chosen_paragraphs(store.heldout, documents, wanted)
-        self._tested_P, self._label_P = np.isin(owners, test), np.array([labels[owner] for owner in owners])
+        self.tokens, owners = chosen_paragraphs(store.heldout, np.concatenate([learn, test]), wanted)
+        self.tested_P, self.label_P = np.isin(owners, test), np.array([labels[owner] for owner in owners])
         self.reason = self._lacking(len({labels[index] for index in learn}), len(test))
-        self._rows = (as_rows(paragraphs, vocabulary, length),)
-        self._program = ReplicaProgram(
-            make_features(cohort.config, vocabulary), mesh, cohort.config.evaluation.batch_size
-        )
 
     def _lacking(self, learnt: int, tested: int) -> str:
         if learnt < 2:
             return 'no probe of the frozen features, which needs held-out documents of two labels or more'
         if not tested:
             return 'no probe of the frozen features: no label has two held-out documents'
-        if not self._tested_P.any() or len(set(self._label_P[~self._tested_P])) < 2:
+        if not self.tested_P.any() or len(set(self.label_P[~self.tested_P])) < 2:
             return 'no probe of the frozen features: too few held-out paragraphs'
         return ''
+
+
+class Probe:
+    """The probe of one cohort: its paragraphs, and a program that turns them into features."""
+
+    def __init__(self, store: TokenStore, cohort: Cohort, length: int, mesh: jax.sharding.Mesh, wanted: int):
+        """Makes the program; `reason` says why there is no probe, where there is none.
+
+        Args:
+          wanted: paragraphs (0: all).
+        """
+        self._cohort = cohort
+        self._task = 'century' if cohort.config.data.corpus == 'sotu' else 'label'
+        vocabulary = store.tokenizer.vocabulary
+        paragraphs = Paragraphs(store, wanted)
+        self._tested_P, self._label_P, self.reason = paragraphs.tested_P, paragraphs.label_P, paragraphs.reason
+        self._rows = (as_rows(paragraphs.tokens, vocabulary, length),)
+        self._program = ReplicaProgram(
+            make_features(cohort.config, vocabulary), mesh, cohort.config.evaluation.batch_size
+        )
 
     def majority(self, metric: str = 'probe_majority') -> list[dict]:
         """`metric`, of no replica: percent of the tested paragraphs that have the commonest label."""

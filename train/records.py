@@ -38,9 +38,11 @@ class _Window:
             self.pairs[name] = self.pairs.get(name, 0) + np.stack(pair).astype(np.float64)
 
     def means(self) -> dict[str, np.ndarray]:
-        """Metric -> its mean for each replica; losses in nats, shares in percent."""
+        """Metric -> its mean for each replica, NaN where there was nothing to take it of; losses in nats, shares in
+        percent."""
         units = {name: 1 if name.endswith('loss') else 100 for name in self.pairs}
-        return {name: units[name] * pair[0] / np.maximum(pair[1], 1.0) for name, pair in self.pairs.items()}
+        with np.errstate(divide='ignore', invalid='ignore'):
+            return {name: units[name] * np.divide(*pair) for name, pair in self.pairs.items()}
 
     @property
     def seconds(self) -> float:

@@ -21,13 +21,17 @@ COLUMNS = {
 """Metric of a training record -> its column, in percent."""
 
 
+NONE = 1e-6
+"""Percent of the tokens; less is a rounding error of none."""
+
+
 def detection_section(results: Results) -> Section | None:
     """Means over the last updates of training, for arms with a generator."""
     if not results.sampled:
         return None
     rows = []
     for name, arm in zip(arm_names(results), results.arms, strict=True):
-        means = [_means(results, arm, seed) for seed in results.seeds if (arm, seed) not in results.failed]
+        means = [_figures(results, arm, seed) for seed in results.seeds if (arm, seed) not in results.failed]
         found = {metric: summary(np.array([mean[metric] for mean in means if metric in mean])) for metric in COLUMNS}
         n = max(each.n for each in found.values())
         if n:
@@ -40,16 +44,35 @@ def detection_section(results: Results) -> Section | None:
             'half the width of the 95% interval. A sample equal to the token that was there counts as original. The '
             'share replaced, accuracy, precision and recall are of the tokens that the arm’s loss is of (of all, or of '
             'those chosen); calling a token replaced means that it is likelier than not. AUC, the area under the ROC '
-            'curve, is found in bins of the scores.',
+            'curve, is found in bins of the scores of an update, and is the mean over updates.',
             Table('Training rows, %', ['arm', 'n', *COLUMNS.values()], rows),
         ],
     )
 
 
-def _means(results: Results, arm: str, seed: int) -> dict[str, float]:
-    """Metric -> its mean over a replica's last updates; of those metrics alone that its records have."""
+def _figures(results: Results, arm: str, seed: int) -> dict[str, float]:
+    """Metric -> what it is over a replica's last updates, of the metrics that its records have.
+
+    Precision and recall are of all tokens together: not each update has a token that is called replaced, or one that
+    is. AUC is the mean of the updates that have it.
+    """
     begin = (1 - SHARE) * results.steps(arm)
     last = [record for step, record in results.sampled.get((arm, seed), {}).items() if step > begin]
-    weights = [record['steps'] for record in last]
-    shared = [metric for metric in COLUMNS if last and all(record.get(metric) is not None for record in last)]
-    return {metric: float(np.average([record[metric] for record in last], weights=weights)) for metric in shared}
+    found = {metric: mean for metric in COLUMNS if (mean := _mean(last, metric)) is not None}
+    if 'detection_accuracy' in found:
+        # Shares of all tokens: those rightly called replaced, and those called so at all.
+        right = [{**each, 'right': each['fake_share'] / 100 * (each['recall'] or 0.0)} for each in last]
+        rightly = _mean(right, 'right')
+        called = 100 - found['fake_share'] - found['detection_accuracy'] + 2 * rightly
+        for metric, of in (('precision', called), ('recall', found['fake_share'])):
+            found.pop(metric, None)
+            if of > NONE:
+                found[metric] = 100 * rightly / of
+    return found
+
+
+def _mean(records: list[dict], metric: str) -> float | None:
+    """Over the updates of the records that have it."""
+    having = [record for record in records if record.get(metric) is not None]
+    weights = [record['steps'] for record in having]
+    return float(np.average([record[metric] for record in having], weights=weights)) if having else None

@@ -55,8 +55,9 @@ def _difference_figure(results: Results) -> Figure:
     return Figure(
         DIFFERENCES_PNG,
         f'Differences of each arm from {baseline}, with 95% intervals',
-        f'Mean differences from arm {baseline} with 95% intervals, one panel an evaluation rate. Black: the test that '
-        'counts; grey: the other one.'
+        f'Mean differences from arm {baseline} with 95% intervals'
+        + (', one panel an evaluation rate' if results.primary.eval_rate is not None else '')
+        + '. Black: the test that counts; grey: the other one.'
         + (' Diamonds: A/A controls, each less its twin, one a seed.' if shown_controls(results) else ''),
     )
 

@@ -7,7 +7,17 @@ import numpy as np
 from experiments.known_metrics import known, of_kind
 from experiments.reporting.document import Section, Table
 from experiments.reporting.results import Measure, Results
-from experiments.reporting.wording import DASH, arm_names, fixed, listed, never_masked, percent, spoken, without_head
+from experiments.reporting.wording import (
+    DASH,
+    arm_names,
+    fixed,
+    listed,
+    never_masked,
+    other_units,
+    percent,
+    spoken,
+    without_head,
+)
 from experiments.statistics import Summary, summary
 
 OWN_COLUMN = 'own rate: not comparable'
@@ -29,10 +39,11 @@ def loss_section(results: Results) -> Section:
             'The lines above the arms are what counting words alone reaches: the entropy of the whole held-out text '
             '(no fixed guess can do better on the whole of it), and frequencies of the training text given nothing, '
             'the left neighbour, or both neighbours, on the very targets of the arms, which may be easier. The last '
-            'column is each arm at its own final masking rate and rule. Own-rate losses are not comparable between '
-            'arms: a higher rate leaves less to read.',
+            'column is each arm at its own final masking rate, rule and unit. Own-rate losses are not comparable '
+            'between arms: a higher rate, or a larger unit, leaves less to read.',
             *without_head(results),
             *never_masked(results),
+            *other_units(results),
             *_early(results),
             *_below_unigram(results),
         ],

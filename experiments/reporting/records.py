@@ -77,7 +77,7 @@ def read_records(workdir: Path) -> Records:
             records.examples.append(record)
         elif kind == 'failed':
             records.failed[record['arm'], record['seed']] = record['step']
-        elif kind == 'train' and 'generator_accuracy' in record:
+        elif kind == 'train' and not {'generator_accuracy', 'fake_share'}.isdisjoint(record):
             records.sampled.setdefault((record['arm'], record['seed']), {})[record['step']] = record
         elif kind == 'run':
             records.runs.append(record)

@@ -108,8 +108,10 @@ class Results:
         metric, rate, task = (self.ablation.get(name) for name in ('primary', 'primary_rate', 'primary_task'))
         if task:
             return Measure(metric, None, task)
-        unrated = [m for m in self.measures if m[:2] == (metric, None) and m not in self.downstream]
-        return unrated[0] if unrated else Measure(metric, rate)
+        if known(metric).kind == 'common':
+            return Measure(metric, rate)
+        found = [m for m in self.measures if m[:2] == (metric, None) and m not in self.downstream]
+        return found[0] if found else Measure(metric, None)
 
     @cached_property
     def seeds(self) -> list[int]:

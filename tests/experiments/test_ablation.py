@@ -123,12 +123,30 @@ def test_twins_are_refused_and_what_made_them_is_named():
         ({'overrides': {'masking.corruption_rate': 1e-4}}, 'at a rate of 0.0001 no token of a row of'),
         ({'arms': (*ARMS, Arm('x', {'masking.rate': 1}))}, "no field 'masking.rate'"),
         ({'overrides': {'masking.corruption_rate': 2.0}}, 'a rate lies between 0 and 1'),
+        ({'overrides': {'objective.temperature': 2.0}}, '--objective.temperature: no arm reads it; their objective'),
+        ({'overrides': {'objective.generator.width': 0.5}}, '--objective.generator.width: no arm reads it'),
+        ({'overrides': {'objective.detect': 'chosen'}}, '--objective.detect: no arm reads it'),
+        ({'overrides': {'objective.sampler': 'uniform'}}, '--objective.sampler: no arm reads it'),
+        (
+            {'primary': 'probe', 'overrides': {'evaluation.probe_paragraphs': 0}},
+            'evaluation.probe_paragraphs is 0, but probe is the primary measure',
+        ),
     ],
 )
 def test_what_makes_no_ablation_is_refused_in_one_line(fields, words):
     with pytest.raises(ValueError, match=re.escape(words)) as error:
         ablation(**fields)
     assert '\n' not in str(error.value)
+
+
+def test_a_field_that_one_arm_reads_is_taken():
+    arms = (*ARMS, Arm('replaced', {'objective.name': 'replace_mlm'}))
+    for path, value in (('temperature', 2.0), ('generator.width', 0.5), ('sampler', 'uniform')):
+        taken = ablation(arms=arms, overrides={f'objective.{path}': value})
+        assert lookup(taken.config('replaced'), f'objective.{path}') == value
+    # A run of equal FLOPs reads what the run that it is equal to reads.
+    arms = (ARMS[0], Arm('equal', {}, at_flops_of={'objective.name': 'electra'}))
+    assert ablation(arms=arms, overrides={'objective.generator.width': 0.5})
 
 
 def test_an_arm_that_is_not_there_is_named():

@@ -86,6 +86,27 @@ def test_detection_is_of_the_last_tenth_of_training(tmp_path):
     assert rows(table, 'Training rows, %') == [['ELECTRA', '2', '24.50 ± 31.77', '11.00 (one seed)', '', '', '', '']]
 
 
+def test_precision_and_recall_are_of_all_tokens_together(tmp_path):
+    """By hand, of 100 tokens an update, 10 of them replaced: in 50 updates none is called so, in 10 updates 8 are, 4
+    of them rightly."""
+    calls = [
+        (590, 50, {'detection_accuracy': 90.0, 'precision': None, 'recall': 0.0, 'auc': None}),
+        (600, 10, {'detection_accuracy': 90.0, 'precision': 50.0, 'recall': 40.0, 'auc': 60.0}),
+    ]
+    trained = [
+        {'kind': 'train', 'arm': 'ELECTRA', 'seed': seed, 'step': step, 'steps': steps, 'fake_share': 10.0, **figures}
+        for seed in range(2)
+        for step, steps, figures in calls
+    ]
+    trained += [{**trained[0], 'arm': 'BERT', 'seed': seed, 'step': 600, 'steps': 60} for seed in range(2)]
+    made = records(ARMS, ('ELECTRA',), range(2))
+    table, _ = make_report(tmp_path, make_config(ARMS, range(2), primary='probe'), made + trained)
+    cells = {row[0]: row[2:] for row in rows(table, 'Training rows, %')}
+    same = ' (all seeds equal)'
+    assert cells['ELECTRA'] == ['', '10.00' + same, '90.00' + same, '50.00' + same, '6.67' + same, '60.00' + same]
+    assert cells['BERT (baseline)'] == ['', '10.00' + same, '90.00' + same, '', '0.00' + same, '']
+
+
 def test_arms_that_all_have_no_head_are_told_so_once(tmp_path):
     arms = {'shared': {'objective.name': 'electra'}, 'separate': {'objective.name': 'electra'}}
     arms['separate']['masking.noise'] = 1
@@ -107,6 +128,14 @@ def test_without_probes_the_loss_is_drawn_against_flops_where_arms_differ_in_mor
     arms = {'15%': {}, '40%': {'masking.corruption_rate': 0.4}}
     make_report(tmp_path / 'rates', make_config(arms), without_probe_curves(arms))
     assert compute_figure(Results([tmp_path / 'rates'])) is None
+
+
+def test_arms_that_hid_more_than_tokens_at_a_time_are_named(tmp_path):
+    arms = {'tokens': {}, 'words': {'masking.unit': 'word'}, 'spans': {'masking.unit': 'span'}}
+    table, _ = make_report(tmp_path / 'units', make_config(arms), records(arms, ()))
+    assert 'Single tokens are masked here' in table and 'arm words and spans hid whole words or more' in table
+    table, _ = make_report(tmp_path / 'rules', make_config(ARMS), records(ARMS, ('ELECTRA',)))
+    assert 'Single tokens are masked here' not in table
 
 
 def test_arms_that_never_read_mask_are_named_and_have_no_loss_of_their_own(tmp_path):

@@ -3,6 +3,7 @@
 import pytest
 
 from data.errors import UserError
+from experiments.config_file import load
 from experiments.tuning import Grid
 from train.config import Config, MaskingConfig
 
@@ -35,6 +36,14 @@ def test_the_length_that_arms_are_evaluated_at_is_not_crossed():
 def test_a_field_without_its_section_is_told_where_it_may_be():
     with pytest.raises(UserError, match="no field 'learning_rate' in the config: perhaps optimizer.learning_rate"):
         Grid.parse('learning_rate=1e-3,0.01').crossed(CONFIGS)
+
+
+def test_a_field_that_could_undo_equal_flops_is_refused():
+    electra = load('configs/electra.py', 'smoke')
+    Grid.parse('optimizer.learning_rate=1e-3,0.01').check(electra)
+    Grid.parse('masking.corruption_rate=0.2,0.3').check(load('configs/masking_rate.py', 'smoke'))
+    with pytest.raises(UserError, match='--grid objective.generator.width: arms have equal FLOPs'):
+        Grid.parse('objective.generator.width=0.25,1.0').check(electra)
 
 
 @pytest.mark.parametrize('values', ['0.001', '1e-3,0.001', '0.00123456,0.001234561,0.1', ''])

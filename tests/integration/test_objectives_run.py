@@ -53,7 +53,10 @@ def test_training_is_told_in_the_terms_of_the_objective(ran):
         assert line['loss'] == pytest.approx(line['generator_loss'] + 50 * line['detection_loss'], rel=0.1)
     _, told = (ran[0] / 'table.md').read_text().split('**Training rows, %**')
     (row,) = [line for line in told.split('\n\n')[1].splitlines() if 'ELECTRA' in line]
-    assert all(cell.strip() for cell in row.strip('|').split('|')) and '| BERT' not in told.split('\n\n')[1]
+    *others, precision, recall, auc = (cell.strip() for cell in row.strip('|').split('|'))
+    assert all((*others, recall, auc)) and '| BERT' not in told.split('\n\n')[1]
+    # Nothing is called replaced so early, unless the report says that it is.
+    assert bool(precision) == any(line['precision'] is not None for line in lines if line['step'] > 0.9 * STEPS)
 
 
 def test_it_goes_on_where_it_stopped_and_more_seeds_train_only_what_is_new(place, ran):
@@ -73,6 +76,15 @@ def test_its_encoder_is_taken_out_without_a_head(place, ran):
     pytest.importorskip('safetensors')
     place.run('convert', 'objectives', '--arm', 'ELECTRA', '--out', 'hf:out')
     assert json.loads((place.folder / 'out/config.json').read_text())['architectures'] == ['BertModel']
+
+
+def test_a_text_without_labels_has_no_probe_to_compare_by(place):
+    """Known before anything is trained on it."""
+    place.write('objectives.py', CONFIG)
+    place.write('bare.txt', '\n\n'.join(' '.join(f'{n * i} of {i % 7 + n}' for i in range(400)) for n in range(12)))
+    words = ('--data.corpus', 'files:bare.txt', '--data.vocab-size', '310', '--workdir', 'bare')
+    ran = place.run('ablate', 'objectives.py', *words, code=2)
+    assert '--data.corpus files:bare.txt: arms are compared by the probe' in ran.stderr and 'compiled' not in ran.stdout
 
 
 @pytest.mark.parametrize(

@@ -236,6 +236,19 @@ def test_a_record_says_how_many_steps_it_averages(tmp_path):
     assert found == [(4, 1, 4.0, 50.0), (6, 2, 5.5, 50.0)]
 
 
+def test_a_share_of_nothing_is_none(tmp_path):
+    """Where no token was called replaced there is no precision; 0 would go into means as one."""
+    each = dataclasses.replace(config(steps=2), run=RunConfig(log_every=1))
+    one, none = np.ones(1, np.float32), np.zeros(1, np.float32)
+    with Metrics(tmp_path) as writer:
+        records = StepRecords(cohort({'a': each}), writer, lambda _: None)
+        for step, called in enumerate((none, one)):
+            pairs = {'loss': (one, one), 'precision': (none, called)}
+            records.add(step, StepMetrics(pairs, one, one, np.ones(1, bool)))
+        records.flush()
+    assert [record['precision'] for record in read(tmp_path)] == [None, 0.0]
+
+
 def test_a_line_of_progress(tmp_path):
     clock = [0.0]
     a, b = (dataclasses.replace(CONFIG, masking=config(rate=rate).masking) for rate in (0.15, 0.4))

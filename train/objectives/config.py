@@ -73,6 +73,14 @@ class ObjectiveConfig:
         """Whether the model reads samples in place of the chosen tokens, and never [MASK]."""
         return self.name in ('electra', 'replace_mlm', 'all_tokens_mlm')
 
+    def reads(self, field: str) -> bool:
+        """Whether this objective depends on one of these fields."""
+        if field in ('generator', 'temperature'):
+            return self.has_generator
+        if field in ('detect', 'detection_weight'):
+            return self.name == 'electra'
+        return field != 'sampler' or self.replaces
+
     def __post_init__(self):
         if self.judges_pairs and not self.has_pairs:
             raise ValueError(
