@@ -5,8 +5,7 @@ al. 2023); ELECTRA uses 15%, and 25% at large size (Clark et al. 2020, Table 6).
 Source: Wettig et al. 2023, Figure 1; Clark et al. 2020, Table 6. We know of no table that crosses the two.
 Command: python -m experiments.ablate configs/electra_masking.py --scale cpu --workdir runs/electra_masking
 Cost: 6 arms; at paper scale 100.4 billion tokens a replica, and at v5e's peak 1,588 chip-hours for all 18 replicas.
-At cpu scale about 15 minutes on one core.
-Every arm takes the training FLOPs of ELECTRA at 15%.
+Every arm takes the training FLOPs of ELECTRA at 15%. At cpu scale about 15 minutes on one core.
 
 At one rate both objectives choose the same tokens. Not as published: as in electra.
 """
