@@ -6,7 +6,7 @@ Source: Lan et al. 2020 (ALBERT), Sections 4.4 and 4.5, Tables 3 and 4 (base).
 Command: python -m experiments.ablate configs/sharing.py --scale cpu --workdir runs/sharing
 Cost: 8 arms; at paper scale 262.1 billion tokens a replica, and at v5e's peak 4,729 chip-hours for all 24 replicas.
 Each arm is a program of its own; narrow ones take a little less compute, shared ones none less. Smoke runs four of the
-arms.
+arms. At cpu scale about 17 minutes on one core.
 
 Full embeddings are as wide as the model, narrow ones a sixth of that at paper scale (128 of 768), a quarter below it:
 the tables of tokens, positions and types, and the output layer tied to the first. A part of a layer that is shared is

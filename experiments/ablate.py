@@ -36,6 +36,7 @@ def main(args: list[str]) -> None:
                 f'--grid chooses by the primary measure, and {ablation.primary_task} is scored on what is reported: '
                 'tune with a config that has another primary'
             )
+        grid.check(ablation)
         grid.crossed({arm.name: ablation.config(arm.name) for arm in ablation.arms})  # refuses what cannot be
     prepare(flags.config.run, replicas=len(ablation.arms) * len(seeds))
     join()

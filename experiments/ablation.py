@@ -116,7 +116,7 @@ class Ablation:
             raise ValueError(f'primary {self.primary!r} is measured on a task: name it as primary_task')
         for metric, paragraphs in (('probe', 'probe_paragraphs'), ('likelihood', 'likelihood_paragraphs')):
             wanted = getattr(self.config(self.baseline).evaluation, paragraphs)
-            if (self.primary, self.primary_task) == (metric, None) and not wanted:
+            if (self.primary, self.primary_task) == (metric, None) and not wanted and len(self.arms) > 1:
                 raise ValueError(f'evaluation.{paragraphs} is 0, but {metric} is the primary measure')
         unpaired = [arm.name for arm in self.arms if not self.config(arm.name).objective.judges_pairs]
         if unpaired and known(self.primary).needs_pairs:
@@ -132,7 +132,7 @@ class Ablation:
             )
 
     def _check_overrides(self) -> None:
-        """A field of the command line that no arm reads would be a silent mistake."""
+        """A field of the objective that the command line sets and no arm reads would be a silent mistake."""
         changes = [changes for arm in self.arms for changes in (arm.changes, arm.at_flops_of) if changes is not None]
         objectives = [changed(changed(self.base, each), self.overrides).objective for each in changes]
         for path in self.overrides:

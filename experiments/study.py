@@ -63,13 +63,11 @@ def run(ablation: Ablation, scale: str, path: Path, seeds: range, grid: tuning.G
         workdir = hosts.from_first(lambda: workdirs.open_workdir(path, ablation, about))
         workdir.writes = hosts.is_first()
         configs = {arm.name: ablation.config(arm.name) for arm in ablation.arms}
-        if grid:
-            grid.check(ablation)
         workdir.check(grid.crossed(configs) if grid else configs)  # before a corpus is prepared for nothing
         hosts.from_first(lambda: left_out(configs[ablation.baseline].evaluation))
         collocations = any(config.masking.unit == 'collocation' for config in configs.values())
         store = shared_store(configs[ablation.baseline].data, collocations, say)
-        _check_primary(ablation, store)
+        hosts.from_first(lambda: _check_labels(ablation, store))
         configs = {arm: with_vocabulary(config, store) for arm, config in configs.items()}
         study = Study(workdir, store, preemption)
         downstream = Downstream(path, configs[ablation.baseline], store.tokenizer, ablation.baseline, say)
@@ -93,14 +91,14 @@ def run(ablation: Ablation, scale: str, path: Path, seeds: range, grid: tuning.G
     return f'{table}\n{path / "report.html"}'
 
 
-def _check_primary(ablation: Ablation, store: TokenStore) -> None:
-    """Refuses a text that cannot give what the arms are compared by, before anything is trained on it."""
-    if ablation.primary == 'probe' and ablation.primary_task is None:
+def _check_labels(ablation: Ablation, store: TokenStore) -> None:
+    """Refuses a text without a probe where arms are compared by one, before anything is trained on it."""
+    if ablation.primary == 'probe' and ablation.primary_task is None and len(ablation.arms) > 1:
         config = ablation.config(ablation.baseline)
         if reason := Paragraphs(store, config.evaluation.probe_paragraphs).reason:
             raise UserError(
                 f'--data.corpus {config.data.corpus}: arms are compared by the probe, and this text gives {reason}; '
-                'give its documents labels, or name another primary measure in the config file'
+                'give more held-out documents labels, or name another primary measure in the config file'
             )
 
 

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 from flax import linen as nn
 
+from model import mlm
 from model.bert import Head, Table
 from model.config import LONGEST_OFFSET, OFFSET_WIDTH, ModelConfig
 from model.gelu import gelu
@@ -55,9 +56,9 @@ def predict(params: Params, config: ModelConfig, sides_BxMx2D: jax.Array, offset
     return Boundary(config).apply({'params': params[NAME]}, sides_BxMx2D, offsets_BxM, table_VxE)
 
 
-def head_of(params: Params) -> Params:
-    """The part of the parameters that `predict` reads."""
-    return {NAME: params[NAME], 'embeddings': {'token': params['embeddings']['token']}}
+def head_of(params: Params, config: ModelConfig) -> Params:
+    """The part of the parameters that `predict` reads, as `model.mlm.head_of` has that of its own."""
+    return {NAME: params[NAME], 'embeddings': mlm.head_of(params, config)['embeddings']}
 
 
 def declared(config: ModelConfig) -> Params:

@@ -96,9 +96,11 @@ def predict(params: Params, config: ModelConfig, hidden_BxMxD: jax.Array) -> jax
     return Head(config).apply({'params': params['head']}, hidden_BxMxD, params['embeddings']['token']['embedding'])
 
 
-def head_of(params: Params) -> Params:
-    """The part of the parameters that `predict` reads, so that a gradient need not be taken of the rest."""
-    return {'head': params['head'], 'embeddings': {'token': params['embeddings']['token']}}
+def head_of(params: Params, config: ModelConfig) -> Params:
+    """The part of the parameters that `predict` reads, so that a gradient need not be taken of the rest; its table, the
+    largest of them, in the compute type, in which gradients of it take half as much."""
+    table_VxE = params['embeddings']['token']['embedding'].astype(config.dtype)
+    return {'head': params['head'], 'embeddings': {'token': {'embedding': table_VxE}}}
 
 
 def declared(config: ModelConfig) -> Params:

@@ -46,9 +46,9 @@ def pair_figures(
         try:
             rows = PairRows(store.heldout, length, vocabulary, sentences=False, second=second, whole=True)
         except UserError as error:
+            # Of its mends none is one for held-out text.
             remarks.append(
-                f'no {metric.replace("_", " ")}: the held-out text has no such pairs ({str(error).split(":")[0]}); '
-                'raise --data.heldout_percent'
+                f'no {metric.replace("_", " ")}: the held-out text has no such pairs ({str(error).split(":")[0]})'
             )
             continue
         row_ids_N = spread(len(rows), evaluation.rows)

@@ -13,6 +13,7 @@ SLOTS = 128
 Loss = Callable[..., tuple[jax.Array, tuple[Any, Any]]]
 
 
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
 def in_parts(
     loss: Loss, params: Any, hidden_BxMxD: jax.Array, arrays_BxM: tuple[jax.Array, ...]
 ) -> tuple[jax.Array, tuple[Any, Any]]:
@@ -23,16 +24,9 @@ def in_parts(
     pass otherwise, the largest arrays of a step. Sums and slots have no gradient.
 
     Args:
-      params: what `loss` reads, whose matrices it takes in the type of the states, as they are given to it.
+      params: what `loss` reads. Gradients of stretches have their types while they wait for each other.
       arrays_BxM: numbers of each slot, [B, M, ...], which have no gradient either.
     """
-    # Cast here, once: in bfloat16 the gradient of one stretch, which waits for the next one's, is then half as large.
-    cast = jax.tree.map(lambda leaf: leaf.astype(hidden_BxMxD.dtype) if leaf.ndim > 1 else leaf, params)
-    return _in_parts(loss, cast, hidden_BxMxD, arrays_BxM)
-
-
-@partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _in_parts(loss, params, hidden_BxMxD, arrays_BxM):
     return _forward(loss, params, hidden_BxMxD, arrays_BxM)[0]
 
 
@@ -67,4 +61,4 @@ def _backward(_, gradients, cotangents):
     return *jax.tree.map(lambda leaf: (leaf * cotangents[0]).astype(leaf.dtype), gradients), None
 
 
-_in_parts.defvjp(_forward, _backward)
+in_parts.defvjp(_forward, _backward)

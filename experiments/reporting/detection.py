@@ -1,4 +1,4 @@
-"""What generators and detectors did in training, of arms whose rows hold a generator's samples."""
+"""What generators and detectors did in training, of arms whose chosen tokens are replaced."""
 
 import numpy as np
 
@@ -21,12 +21,13 @@ COLUMNS = {
 """Metric of a training record -> its column, in percent."""
 
 
-NONE = 1e-6
-"""Percent of the tokens; less is a rounding error of none."""
+MEANS = COLUMNS.keys() - {'precision', 'recall'}
+ROUNDING = 1e-6
+"""Percent of the tokens, below which there are none."""
 
 
 def detection_section(results: Results) -> Section | None:
-    """Means over the last updates of training, for arms with a generator."""
+    """Means over the last updates of training, for arms whose chosen tokens are replaced."""
     if not results.sampled:
         return None
     rows = []
@@ -58,15 +59,15 @@ def _figures(results: Results, arm: str, seed: int) -> dict[str, float]:
     """
     begin = (1 - SHARE) * results.steps(arm)
     last = [record for step, record in results.sampled.get((arm, seed), {}).items() if step > begin]
-    found = {metric: mean for metric in COLUMNS if (mean := _mean(last, metric)) is not None}
+    found = {metric: mean for metric in MEANS if (mean := _mean(last, metric)) is not None}
     if 'detection_accuracy' in found:
-        # Shares of all tokens: those rightly called replaced, and those called so at all.
-        right = [{**each, 'right': each['fake_share'] / 100 * (each['recall'] or 0.0)} for each in last]
-        rightly = _mean(right, 'right')
+        # Percent of all tokens: those rightly called replaced, and those called so at all.
+        rightly = _mean(
+            [{**each, 'rightly': each['fake_share'] * (each['recall'] or 0) / 100} for each in last], 'rightly'
+        )
         called = 100 - found['fake_share'] - found['detection_accuracy'] + 2 * rightly
         for metric, of in (('precision', called), ('recall', found['fake_share'])):
-            found.pop(metric, None)
-            if of > NONE:
+            if of > ROUNDING:
                 found[metric] = 100 * rightly / of
     return found
 

@@ -38,7 +38,7 @@ class Records:
     failed: dict[tuple[str, int], int] = field(default_factory=dict)
     """(arm, seed) -> the step from which the replica stood still."""
     sampled: dict[tuple[str, int], dict[int, dict]] = field(default_factory=dict)
-    """(arm, seed) -> update -> the training record that ends there, of replicas with a generator."""
+    """(arm, seed) -> update -> the training record that ends there, of replicas whose chosen tokens are replaced."""
     runs: list[dict] = field(default_factory=list)
     tasks: dict[str, dict] = field(default_factory=dict)
     """Downstream task -> what is to be known of it."""

@@ -62,7 +62,7 @@ class Results:
         self.failed = {replica: step for part in parts for replica, step in part.failed.items() if replica in replicas}
         """(arm, seed) of every failed replica, controls too -> the step from which it stood still."""
         self.sampled = {replica: records for part in parts for replica, records in part.sampled.items()}
-        """(arm, seed) of every replica with a generator -> update -> the training record that ends there."""
+        """(arm, seed) of every replica whose chosen tokens are replaced -> update -> its training record."""
         self.runs = [part.runs for part in parts]
         """One list of 'run' records a workdir."""
         self.tasks = {task: record for part in parts for task, record in part.tasks.items()}

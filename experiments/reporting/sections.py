@@ -90,7 +90,7 @@ def measures_section(results: Results) -> Section | None:
         text.append(
             'The pseudo-log-likelihood hides one word at a time, all pieces of it, and sums their log probabilities: '
             'higher is closer to the text. Nearly everything is left to read, so it is a low-rate measure and leans '
-            'towards arms trained at low rates.'
+            'towards arms trained at low rates, and towards those trained to guess whole words.'
         )
     if 'probe' in metrics:
         text.append(

@@ -41,13 +41,12 @@ def never_masked(results: Results) -> list[str]:
 def other_units(results: Results) -> list[str]:
     """A sentence on the arms that mask other units than those under which all are measured, if there are any."""
     units = {arm: results.config['configs'][arm]['masking'].get('unit', 'token') for arm in results.arms}
-    names = [arm for arm, unit in units.items() if unit != 'token']
+    names = [arm for arm, unit in units.items() if unit != 'token' and not results.lacks(arm, 'loss')]
     if not names:
         return []
     return [
         'Single tokens are masked here, whatever an arm was trained on, which favours arms trained so: arm '
-        f'{listed(names)} hid whole words or more at a time. The likelihood hides whole words, which favours arms '
-        'trained on words.'
+        f'{listed(names)} hid whole words or more at a time.'
     ]
 
 

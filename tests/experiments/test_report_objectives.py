@@ -87,24 +87,27 @@ def test_detection_is_of_the_last_tenth_of_training(tmp_path):
 
 
 def test_precision_and_recall_are_of_all_tokens_together(tmp_path):
-    """By hand, of 100 tokens an update, 10 of them replaced: in 50 updates none is called so, in 10 updates 8 are, 4
-    of them rightly."""
+    """By hand, of 100 tokens an update: in 50 updates 10 are replaced, 2 called so and 1 of them rightly; in 10
+    updates 20 are, 8 called so and 6 of them rightly."""
     calls = [
-        (590, 50, {'detection_accuracy': 90.0, 'precision': None, 'recall': 0.0, 'auc': None}),
-        (600, 10, {'detection_accuracy': 90.0, 'precision': 50.0, 'recall': 40.0, 'auc': 60.0}),
+        (590, 50, dict(fake_share=10.0, detection_accuracy=90.0, precision=50.0, recall=10.0, auc=None)),
+        (600, 10, dict(fake_share=20.0, detection_accuracy=84.0, precision=75.0, recall=30.0, auc=60.0)),
     ]
     trained = [
-        {'kind': 'train', 'arm': 'ELECTRA', 'seed': seed, 'step': step, 'steps': steps, 'fake_share': 10.0, **figures}
+        {'kind': 'train', 'arm': 'ELECTRA', 'seed': seed, 'step': step, 'steps': steps, **figures}
         for seed in range(2)
         for step, steps, figures in calls
     ]
-    trained += [{**trained[0], 'arm': 'BERT', 'seed': seed, 'step': 600, 'steps': 60} for seed in range(2)]
+    silent = dict(fake_share=10.0, detection_accuracy=90.0, precision=None, recall=0.0, auc=None)
+    trained += [{**trained[0], **silent, 'arm': 'BERT', 'seed': seed, 'step': 600} for seed in range(2)]
     made = records(ARMS, ('ELECTRA',), range(2))
     table, _ = make_report(tmp_path, make_config(ARMS, range(2), primary='probe'), made + trained)
     cells = {row[0]: row[2:] for row in rows(table, 'Training rows, %')}
-    same = ' (all seeds equal)'
-    assert cells['ELECTRA'] == ['', '10.00' + same, '90.00' + same, '50.00' + same, '6.67' + same, '60.00' + same]
-    assert cells['BERT (baseline)'] == ['', '10.00' + same, '90.00' + same, '', '0.00' + same, '']
+    # 110 rightly of 180 called so and of 700 replaced, among 6,000.
+    found = [f'{value:.2f} (all seeds equal)' for value in (70 / 6, 89.0, 11000 / 180, 11000 / 700, 60.0)]
+    assert cells['ELECTRA'] == ['', *found]
+    none = [f'{value} (all seeds equal)' for value in ('10.00', '90.00', '0.00')]
+    assert cells['BERT (baseline)'] == ['', *none[:2], '', none[2], '']
 
 
 def test_arms_that_all_have_no_head_are_told_so_once(tmp_path):

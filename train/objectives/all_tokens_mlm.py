@@ -30,7 +30,7 @@ def loss(
 ) -> tuple[dict[str, jax.Array], Pairs]:
     made = generation.generate(params, config, vocabulary, inputs, key)
     hidden_BxLxD = generation.encoded(params, config, made, inputs, key)
-    head = mlm.head_of(electra.encoder(params)) | {'gate': params['gate']}
+    head = mlm.head_of(electra.encoder(params), config.model) | {'gate': params['gate']}
     valid_BxL = (inputs.document_ids_BxL > 0).astype(jnp.float32)
     arrays = (inputs.tokens_BxL, made.tokens_BxL, valid_BxL)
     total, (sums, _) = in_parts(partial(_part, config), head, hidden_BxLxD, arrays)

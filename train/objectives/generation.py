@@ -52,7 +52,7 @@ def generate(params: Params, config: Config, vocabulary: Vocabulary, inputs: Inp
     )
     arrays = (masked.labels_BxM, masked.weights_BxM, seeds_BxMx2)
     loss, (right, samples_BxM) = in_parts(
-        partial(_part, config, model, vocabulary), mlm.head_of(own), hidden_BxMxD, arrays
+        partial(_part, config, model, vocabulary), mlm.head_of(own, model), hidden_BxMxD, arrays
     )
     weight = jnp.sum(masked.weights_BxM)
     metrics = {'generator_loss': (loss, weight), 'generator_accuracy': (right, weight)}

@@ -19,7 +19,8 @@ def predicted(
     params: Params, model: ModelConfig, hidden_BxMxD: jax.Array, labels_BxM: jax.Array, weights_BxM: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
     """Summed loss of the MLM head at these states, and the number of right guesses; few logits exist at once."""
-    loss, (right, _) = in_parts(partial(_part, model), mlm.head_of(params), hidden_BxMxD, (labels_BxM, weights_BxM))
+    head, arrays = mlm.head_of(params, model), (labels_BxM, weights_BxM)
+    loss, (right, _) = in_parts(partial(_part, model), head, hidden_BxMxD, arrays)
     return loss, right
 
 

@@ -49,7 +49,7 @@ def loss(
     of_tokens, right = predicted(params, model, own_BxMxD, masked.labels_BxM, masked.weights_BxM)
     arrays = (masked.labels_BxM, masked.weights_BxM, masked.positions_BxM - before_BxM)
     of_spans, (right_of_spans, _) = in_parts(
-        partial(_part, model), boundary.head_of(params), jnp.concatenate(sides, axis=-1), arrays
+        partial(_part, model), boundary.head_of(params, model), jnp.concatenate(sides, axis=-1), arrays
     )
     targets = jnp.sum(masked.weights_BxM)
     metrics = {
