@@ -6,6 +6,7 @@ Source: He et al. 2023 (DeBERTa-v3), Section 3.2 and its ablation of base models
 notes on the paper.
 Command: python -m experiments.ablate configs/embedding_sharing.py --scale cpu --workdir runs/embedding_sharing
 Cost: 3 arms; at paper scale 131.1 billion tokens a replica, and at v5e's peak 1,363 chip-hours for all 9 replicas.
+At cpu scale about 8 minutes on one core.
 
 The generator is as wide as the discriminator and half as deep. Only the token table is shared; positions, types and
 norms are each one's own. Not as published: a BERT without DeBERTa's disentangled attention (the second table is of

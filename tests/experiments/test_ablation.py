@@ -139,6 +139,10 @@ def test_what_makes_no_ablation_is_refused_in_one_line(fields, words):
     assert '\n' not in str(error.value)
 
 
+def test_an_arm_alone_is_compared_by_nothing():
+    assert ablation(arms=ARMS[:1], primary='probe', overrides={'evaluation.probe_paragraphs': 0})
+
+
 def test_a_field_that_one_arm_reads_is_taken():
     arms = (*ARMS, Arm('replaced', {'objective.name': 'replace_mlm'}))
     for path, value in (('temperature', 2.0), ('generator.width', 0.5), ('sampler', 'uniform')):

@@ -172,3 +172,16 @@ def test_outputs_are_those_of_transformers(kind):
     if expected.ndim == 3:
         found, expected = found[VALID_BxL > 0], expected[VALID_BxL > 0]
     np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_of_what_the_mlm_head_reads_the_table_alone_is_cast():
+    """So that gradients of it wait for each other in half the room; nothing else may lose digits."""
+    config = dataclasses.replace(CONFIG, dtype='bfloat16')
+    params = random_params(config)
+    head = mlm.head_of(params, config)
+    cast = {jax.tree_util.keystr(path): leaf.dtype for path, leaf in jax.tree_util.tree_leaves_with_path(head)}
+    assert cast.pop("['embeddings']['token']['embedding']") == 'bfloat16'
+    assert cast and set(cast.values()) == {np.dtype('float32')}
+    hidden_BxMxD = jax.random.normal(key(5), (2, 3, config.width), config.dtype)
+    expected = mlm.predict(params, config, hidden_BxMxD)
+    np.testing.assert_array_equal(mlm.predict(head, config, hidden_BxMxD), expected)
