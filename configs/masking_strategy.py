@@ -5,7 +5,7 @@ Source: Wettig et al. 2023, Section 4 and Figures 4 and 5 (no table is printed);
 segment pairs with NSP), whose subword, whole-word and geometric-span rows stand beside the arms at 15%.
 Command: python -m experiments.ablate configs/masking_strategy.py --scale cpu --workdir runs/masking_strategy
 Cost: 8 arms; at paper scale 12.1 billion tokens a replica, and at v5e's peak 738 chip-hours for all 24 replicas.
-At cpu scale about 12 minutes on one core.
+At cpu scale about 8 minutes on 2 cores.
 
 Every arm masks exactly its rate of tokens, whatever they are masked with (train/units.py). Losses are measured with
 single tokens masked, which favours the arms that saw such masks: read them with the probe and the
