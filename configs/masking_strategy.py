@@ -8,11 +8,10 @@ Cost: 8 arms; at paper scale 12.1 billion tokens a replica, and at v5e's peak 73
 At cpu scale about 8 minutes on 2 cores.
 
 Every arm masks exactly its rate of tokens, whatever they are masked with (train/units.py). Losses are measured with
-single tokens masked, which favours the arms that saw such masks: read them with the probe and the
-tasks. In short rows many units are cut by the budget: 15% of 62 tokens are 9, less than two spans of mean length. At
-paper scale this is masking_rate's recipe without the further steps at 512. Not as published: as in masking_rate; the
-spans are SpanBERT's where Wettig's have T5's lengths; collocations are mined from the corpus at hand
-(data/collocations.py).
+single tokens masked, which favours the arms that saw such masks: read them with the probe and the tasks. In short rows
+many units are cut by the budget: 15% of 62 tokens are 9, less than two spans of mean length. At paper scale this is
+masking_rate's recipe without the further steps at 512. Not as published: as in masking_rate; the spans are SpanBERT's
+where Wettig's have T5's lengths; collocations are mined from the corpus at hand (data/collocations.py).
 """
 
 from configs import scales

@@ -114,10 +114,10 @@ class Ablation:
             raise ValueError(f'primary_task {self.primary_task!r} is not among evaluation.tasks; {has}')
         if self.primary_task is None and known(self.primary).kind == 'task':
             raise ValueError(f'primary {self.primary!r} is measured on a task: name it as primary_task')
-        for metric, paragraphs in (('probe', 'probe_paragraphs'), ('likelihood', 'likelihood_paragraphs')):
-            wanted = getattr(self.config(self.baseline).evaluation, paragraphs)
-            if (self.primary, self.primary_task) == (metric, None) and not wanted and len(self.arms) > 1:
-                raise ValueError(f'evaluation.{paragraphs} is 0, but {metric} is the primary measure')
+        if self.primary in ('probe', 'likelihood') and len(self.arms) > 1:
+            paragraphs = f'{self.primary}_paragraphs'
+            if not getattr(self.config(self.baseline).evaluation, paragraphs):
+                raise ValueError(f'evaluation.{paragraphs} is 0, but {self.primary} is the primary measure')
         unpaired = [arm.name for arm in self.arms if not self.config(arm.name).objective.judges_pairs]
         if unpaired and known(self.primary).needs_pairs:
             raise ValueError(

@@ -19,8 +19,6 @@ COLUMNS = {
     'auc': 'AUC',
 }
 """Metric of a training record -> its column, in percent."""
-
-
 MEANS = COLUMNS.keys() - {'precision', 'recall'}
 ROUNDING = 1e-6
 """Percent of the tokens, below which there are none."""

@@ -55,7 +55,7 @@ def test_training_is_told_in_the_terms_of_the_objective(ran):
     (row,) = [line for line in told.split('\n\n')[1].splitlines() if 'ELECTRA' in line]
     *others, precision, recall, auc = (cell.strip() for cell in row.strip('|').split('|'))
     assert all((*others, recall, auc)) and '| BERT' not in told.split('\n\n')[1]
-    # Nothing is called replaced so early, unless the report says that it is.
+    # There is a precision where any token was called replaced, which so early need not be.
     assert bool(precision) == any(line['precision'] is not None for line in lines if line['step'] > 0.9 * STEPS)
 
 

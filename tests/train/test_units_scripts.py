@@ -31,9 +31,12 @@ def test_units_are_masked_whole_and_the_count_is_exact(script, tmp_path, monkeyp
     tokens_NxL, joins_NxL = rows.gather(numbers_N), rows.joins(numbers_N)
     ids_NxL = document_ids(tokens_NxL, vocabulary)
     free_NxL = np.asarray(maskable(tokens_NxL, ids_NxL, vocabulary))
-    words_NxL = store.tokenizer.starts_word[tokens_NxL] | ~free_NxL | ~np.pad(free_NxL[:, :-1], [(0, 0), (1, 0)])
-    assert (joins_NxL & words_NxL & free_NxL).any()
-    begins = {'word': words_NxL, 'span': words_NxL, 'collocation': words_NxL & ~(joins_NxL & _after_free(free_NxL))}
+    # No unit reaches over the edge of a row or document.
+    fresh_NxL = ~free_NxL | ~np.pad(free_NxL[:, :-1], [(0, 0), (1, 0)])
+    words_NxL = store.tokenizer.starts_word[tokens_NxL] | fresh_NxL
+    collocations_NxL = words_NxL & (~joins_NxL | fresh_NxL)
+    assert (words_NxL & ~collocations_NxL).any()
+    begins = {'word': words_NxL, 'span': words_NxL, 'collocation': collocations_NxL}
     for unit, begins_NxL in begins.items():
         few_NxL = np.zeros_like(free_NxL)
         for rate in RATES:
@@ -49,8 +52,3 @@ def test_units_are_masked_whole_and_the_count_is_exact(script, tmp_path, monkeyp
             for begins_L, found_L in zip(begins_NxL, found_NxL, strict=True):
                 units = np.split(found_L, np.flatnonzero(begins_L)[1:])
                 assert sum(0 < part.mean() < 1 for part in units if len(part)) <= 2
-
-
-def _after_free(free_NxL):
-    """Tokens whose left neighbour may be masked: a collocation does not reach over the edge of a row or document."""
-    return np.pad(free_NxL[:, :-1], [(0, 0), (1, 0)])
