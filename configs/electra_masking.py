@@ -24,11 +24,11 @@ def config(scale: str) -> Ablation:
         claim='The best masking rate depends on the objective.',
         base=base,
         arms=tuple(
-            Arm(f'{name} at {rate:.0%}', {**changes, 'masking.corruption_rate': rate}, at_flops_of=at_15)
+            Arm(f'{name}, {rate:.0%}', {**changes, 'masking.corruption_rate': rate}, at_flops_of=at_15)
             for name, changes in {'ELECTRA': {}, 'MLM': BERT}.items()
             for rate in RATES
         ),
-        baseline='ELECTRA at 15%',
+        baseline='ELECTRA, 15%',
         seeds=scales.SEEDS[scale],
         **primary(scale),
     )

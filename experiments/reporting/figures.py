@@ -1,4 +1,4 @@
-"""The report's pictures: differences, learning curves, the p values of all pairs."""
+"""The report's pictures: which there are; differences, learning curves, the p values of all pairs."""
 
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from experiments.reporting.compute import COMPUTE_PNG, compute_figure
 from experiments.reporting.controls import control_differences, shown_controls
 from experiments.reporting.differences import DIFFERENCES_PNG, PAIRS_PNG
 from experiments.reporting.lines import COLOURS, DPI, GREY, INK, WIDTH, draw_lines, literal, plain
+from experiments.reporting.rates import RATES_PNG, rates_figure
 from experiments.reporting.results import Measure, Results
 from experiments.reporting.sections import CURVES_PNG
 from experiments.reporting.wording import TESTS, measure_name, percent
@@ -24,6 +25,7 @@ def write_figures(results: Results, folder: Path) -> None:
     """Writes the pictures that apply and removes old ones that no longer do."""
     makers = {
         DIFFERENCES_PNG: differences_figure,
+        RATES_PNG: rates_figure,
         CURVES_PNG: curves_figure,
         COMPUTE_PNG: compute_figure,
         PAIRS_PNG: pairs_figure,

@@ -38,17 +38,22 @@ def draw_lines(
     for name, height in levels.items():
         axis.axhline(height, color=GREY, linewidth=0.9, linestyle=(0, (4, 3)), zorder=0)
         ends.append((name, GREY, height))
-    _label_ends(axis, ends)
+    label_ends(axis, ends)
     axis.set_xlabel(x_label, fontsize=9)
     axis.set_ylabel(y_label, fontsize=9)
     axis.set_xlim(left=0)
-    axis.grid(axis='y', color=FAINT, linewidth=0.6)
-    axis.set_axisbelow(True)
-    plain(axis, ('left', 'bottom'))
+    grid(axis)
     return figure, axis
 
 
-def _label_ends(axis: Axes, ends: list[tuple[str, str, float]]) -> None:
+def grid(axis: Axes) -> None:
+    """What is read off by height."""
+    axis.grid(axis='y', color=FAINT, linewidth=0.6)
+    axis.set_axisbelow(True)
+    plain(axis, ('left', 'bottom'))
+
+
+def label_ends(axis: Axes, ends: list[tuple[str, str, float]]) -> None:
     """Each line's name beside its end, moved apart where they would overlap; curves cross nothing there."""
     low, high = axis.get_ylim()
     ends = sorted(ends, key=lambda end: end[2])

@@ -11,6 +11,7 @@ from experiments.reporting.document import Figure, Section, Table
 from experiments.reporting.downstream import downstream_section
 from experiments.reporting.losses import accuracy_section, loss_section
 from experiments.reporting.outcome import outcome_section
+from experiments.reporting.rates import rates_section
 from experiments.reporting.results import Results
 from experiments.reporting.wording import (
     DASH,
@@ -34,6 +35,7 @@ def all_sections(results: Results) -> list[Section]:
         outcome_section,
         loss_section,
         difference_section,
+        rates_section,
         downstream_section,
         controls_section,
         pairs_section,

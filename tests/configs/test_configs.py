@@ -252,7 +252,7 @@ OF_EQUAL_FLOPS = [
 def test_arms_of_equal_flops(name, scale, overrides):
     """Within half a step, whatever the command line changes."""
     built = dataclasses.replace(ablation(name, scale), overrides=overrides)
-    like = flops(built.config('ELECTRA' if name == 'electra' else 'ELECTRA at 15%'))
+    like = flops(built.config('ELECTRA' if name == 'electra' else 'ELECTRA, 15%'))
     for arm in built.arms:
         config = built.config(arm.name)
         (stage,) = config.stages
