@@ -1,8 +1,9 @@
-"""BERT and ALBERT from and to Hugging Face's files, RoBERTa from them: weights, config and tokenizer.
+"""BERT, ALBERT and ELECTRA from and to Hugging Face's files, RoBERTa from them: weights, config and tokenizer.
 
-`convert hf:DIR --out DIR` makes a workdir of a folder of transformers; `convert DIR [--arm NAME] --out hf:DIR` writes a
-trained replica as such a folder. Post-LN with learned positions alone: transformers has no other form; it is a BERT, or
-an ALBERT where all of a layer is shared and embeddings are of another width.
+`convert hf:DIR --out DIR` makes a workdir of a folder of transformers, of an ELECTRA without its detector; `convert DIR
+[--arm NAME] --out hf:DIR` writes a trained replica as such a folder. Post-LN with learned positions alone: transformers
+has no other form. What detects is an ELECTRA, and what has embeddings of another width, or an ALBERT where all of a
+layer is shared, too; all else is a BERT.
 """
 
 from dataclasses import dataclass

@@ -32,7 +32,7 @@ def bring_in(folder: Path, out: Path) -> str:
     A folder without a head for masked language modelling gets one with new weights.
 
     Raises:
-      UserError: the folder is no BERT, ALBERT or RoBERTa, or its tokenizer does not fit its weights.
+      UserError: the folder is no BERT, ALBERT, RoBERTa or ELECTRA, or its tokenizer does not fit its weights.
     """
     model, params = read_bert(folder)
     tokenizer = read_tokenizer(folder, model.vocab_size)
@@ -74,8 +74,9 @@ def take_out(path: Path, arm: str | None, seed: int | None, folder: Path) -> str
     Raises:
       UserError: there is no such replica, or its model has no form there.
     """
-    config, params, tokenizer, *_ = load_replica(path, arm, seed)
-    write_bert(folder, config.model, params, tokenizer.vocabulary.pad)
+    config, params, tokenizer, trained, *_ = load_replica(path, arm, seed)
+    heads = {name: trained[name] for name in ('detection',) if name in trained}
+    write_bert(folder, config.model, {**params, **heads}, tokenizer.vocabulary.pad)
     tokenizer.save(folder)
     if isinstance(tokenizer, SentencePieceTokenizer):  # for transformers; `bring_in` reads what `save` wrote
         export(tokenizer, folder)

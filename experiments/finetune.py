@@ -1,7 +1,7 @@
 """Fine-tunes an encoder on a downstream task: `python -m experiments.finetune --init WORKDIR --task NAME ...`.
 
 The same command again goes on where it stopped. --init WORKDIR[@STEP] is a pretraining run or an ablation, hf:DIR a
-BERT, ALBERT or RoBERTa that transformers saved.
+BERT, ALBERT, RoBERTa or ELECTRA that transformers saved.
 """
 
 from collections import Counter

@@ -21,6 +21,8 @@ class Loaded(NamedTuple):
     params: Any
     """The tree of `model.mlm`."""
     tokenizer: Tokenizer
+    trained: Any
+    """All that was trained: other heads and a generator, too."""
     arm: str
     seed: int
     step: int
@@ -61,5 +63,8 @@ def load_replica(workdir: Path, arm: str | None = None, seed: int | None = None,
         raise UserError(f'{workdir} has no checkpoint of step {step}: it has {", ".join(map(str, steps))}')
     if restored is None:
         raise UserError(f'{workdir} has no checkpoint of arm {arm!r}, seed {seed} yet')
-    params = jax.tree.map(lambda leaf: leaf[index], program.encoders(restored[1].params))
-    return Loaded(config, params, tokenizer, arm, seed, restored[0])
+    trained_R = restored[1].params
+    params, trained = (
+        jax.tree.map(lambda leaf: leaf[index], tree) for tree in (program.encoders(trained_R), trained_R)
+    )
+    return Loaded(config, params, tokenizer, trained, arm, seed, restored[0])

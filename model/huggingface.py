@@ -1,4 +1,4 @@
-"""Folders of Hugging Face `transformers`, of BERT, ALBERT or RoBERTa: config.json and model.safetensors."""
+"""Folders of Hugging Face `transformers`, of BERT, ALBERT, RoBERTa or ELECTRA: config.json and model.safetensors."""
 
 import json
 from pathlib import Path
@@ -11,12 +11,12 @@ from safetensors.numpy import save
 
 from data.errors import UserError
 from model.config import ModelConfig
-from model.huggingface_forms import ALBERT, BERT, FORMS, Form
+from model.huggingface_forms import ALBERT, BERT, ELECTRA, FORMS, Form
 from model.huggingface_names import tensor_names, to_params, to_tensors
 from model.mlm import Params
 
 # Tensors that belong to other heads, or that say nothing that others do not.
-_IGNORED = ('cls.seq_relationship.', 'sop_classifier.', 'classifier.', 'qa_outputs.')
+_IGNORED = ('cls.seq_relationship.', 'sop_classifier.', 'classifier.', 'qa_outputs.', 'discriminator_predictions.')
 
 
 def read_bert(folder: str | Path) -> tuple[ModelConfig, Params]:
@@ -27,15 +27,14 @@ def read_bert(folder: str | Path) -> tuple[ModelConfig, Params]:
       folder has one, and without `head` where it has none (a `BertModel`).
 
     Raises:
-      UserError: there is no such folder, it is none of the three, or a file is missing, broken or does not fit.
+      UserError: there is no such folder, it is none of the four, or a file is missing, broken or does not fit.
     """
     folder = Path(folder)
     form, config, skipped = _read_config(folder)
     tensors = _read_tensors(folder, form)
-    decoder = tensors.pop(f'{form.head}decoder.weight', None)
-    bias = tensors.pop(f'{form.head}decoder.bias', None)
-    if bias is not None:
-        tensors.setdefault(f'{form.head}bias', bias)
+    decoder = tensors.pop(f'{form.decoder}weight', None)
+    if f'{form.decoder}bias' in tensors:
+        tensors.setdefault(f'{form.head}bias', tensors.pop(f'{form.decoder}bias'))
     (positions,) = tensor_names('embeddings/position/embedding', 1, form)
     if positions in tensors:
         tensors[positions] = tensors[positions][skipped:]
@@ -58,17 +57,21 @@ def read_bert(folder: str | Path) -> tuple[ModelConfig, Params]:
 def write_bert(folder: str | Path, config: ModelConfig, params: Params, pad_id: int = 0) -> None:
     """Writes config.json and model.safetensors as `transformers` reads them.
 
-    They are those of a BertForMaskedLM, of an AlbertForMaskedLM where layers share their weights, or of a BertModel or
-    an AlbertModel where the parameters have no head.
+    They are those of a BertForMaskedLM, of an AlbertForMaskedLM where layers share their weights, of an
+    ElectraForMaskedLM where they do not and tables are of another width; of a BertModel and so on where the parameters
+    have no head; and of an ElectraForPreTraining where `detection` is beside them (`model.electra`).
 
     Raises:
       UserError: the model has no form there.
     """
-    form = _form_of(config)
-    fields = {theirs: getattr(config, ours) for ours, (theirs, _) in form.fields.items()}
+    detects = 'detection' in params
+    form = _form_of(config, detects)
+    ours_of = {**vars(config), 'embedding_width': config.table_width}
+    fields = {theirs: ours_of[ours] for ours, (theirs, _) in form.fields.items()}
     fields |= {theirs: value for theirs, (value, _) in form.only.items()}
+    kind = 'ForPreTraining' if detects else 'ForMaskedLM' if 'head' in params else 'Model'
     fields |= {
-        'architectures': [form.class_name('ForMaskedLM' if 'head' in params else 'Model')],
+        'architectures': [form.class_name(kind)],
         'model_type': form.model_type,
         'pad_token_id': pad_id,
         'tie_word_embeddings': True,
@@ -77,26 +80,28 @@ def write_bert(folder: str | Path, config: ModelConfig, params: Params, pad_id: 
     folder.mkdir(parents=True, exist_ok=True)
     (folder / 'config.json').write_text(json.dumps(fields, indent=2, sort_keys=True) + '\n')
     tensors = to_tensors(params, config, form)
-    if 'head' not in params:
+    if kind == 'Model':
         tensors = {name.removeprefix(form.encoder): tensor for name, tensor in tensors.items()}
     # Its save_file leaves a file that its owner alone may read.
     (folder / 'model.safetensors').write_bytes(save(tensors, metadata={'format': 'pt'}))
 
 
-def _form_of(config: ModelConfig) -> Form:
+def _form_of(config: ModelConfig, detects: bool) -> Form:
     if config.norm != 'post' or config.positions != 'learned':
         raise UserError(
             f'a model with model.norm {config.norm} and model.positions {config.positions} is no BERT of transformers: '
             'only post and learned are'
         )
-    form = {('none', False): BERT, ('all', True): ALBERT}.get((config.layers_share, config.table_width != config.width))
-    if form is None:
-        raise UserError(
-            f'a model with model.layers_share {config.layers_share} and tables {config.table_width} wide, of width '
-            f'{config.width}, is neither BERT of transformers (none, tables of the same width) nor ALBERT (all, of '
-            'another width)'
-        )
-    return form
+    own_width = config.table_width != config.width
+    if config.layers_share == 'none':
+        return ELECTRA if detects or own_width else BERT
+    if config.layers_share == 'all' and own_width and not detects:
+        return ALBERT
+    raise UserError(
+        f'a model with model.layers_share {config.layers_share} and tables {config.table_width} wide, of width '
+        f'{config.width}{", with a detector" * detects}, is none of transformers: neither BERT nor ELECTRA (none) nor '
+        'ALBERT (all, tables of another width, no detector)'
+    )
 
 
 def _read_config(folder: Path) -> tuple[Form, ModelConfig, int]:
@@ -125,6 +130,8 @@ def _read_config(folder: Path) -> tuple[Form, ModelConfig, int]:
     ours_of['max_length'] -= skipped
     if form is ALBERT:
         ours_of['layers_share'] = 'all'
+    if ours_of.get('embedding_width') == ours_of['width']:
+        ours_of['embedding_width'] = 0
     try:
         config = ModelConfig(**ours_of)
     except ValueError as error:
@@ -154,7 +161,7 @@ def _read_tensors(folder: Path, form: Form) -> dict[str, np.ndarray]:
 
 
 def _todays_name(name: str, form: Form) -> str:
-    if name.startswith(('embeddings.', 'encoder.', 'pooler.')):
+    if name.startswith(('embeddings.', 'embeddings_project.', 'encoder.', 'pooler.')):
         name = f'{form.encoder}{name}'
     return name.replace('LayerNorm.gamma', 'LayerNorm.weight').replace('LayerNorm.beta', 'LayerNorm.bias')
 

@@ -39,6 +39,11 @@ class Form:
         """What the names of the tied output's tensors begin with."""
         return f'{self.modules["head"][0]}.'
 
+    @property
+    def decoder(self) -> str:
+        """What the names of the tied output's weights begin with, where a file repeats them."""
+        return self.head if self.name == 'ELECTRA' else f'{self.head}decoder.'
+
     def class_name(self, kind: str) -> str:
         """Such as BertModel."""
         return f'{self.model_type.capitalize()}{kind}'
@@ -74,11 +79,11 @@ def _tables(encoder: str) -> Modules:
     }
 
 
-def _bert_modules(encoder: str, head: str, norm: str) -> Modules:
+def _bert_modules(encoder: str, head: str, norm: str, output: str) -> Modules:
     layer = f'{encoder}.encoder.layer.{{}}'
     return {
         **_tables(encoder),
-        'embeddings/projection': (f'{encoder}.embeddings_project', _LINEAR),  # ELECTRA's
+        'embeddings/projection': (f'{encoder}.embeddings_project', _LINEAR),  # ELECTRA's alone
         'layer/attention/query': (f'{layer}.attention.self.query', _LINEAR),
         'layer/attention/key': (f'{layer}.attention.self.key', _LINEAR),
         'layer/attention/value': (f'{layer}.attention.self.value', _LINEAR),
@@ -89,7 +94,7 @@ def _bert_modules(encoder: str, head: str, norm: str) -> Modules:
         'layer/feed_forward_norm': (f'{layer}.output.LayerNorm', _NORM),
         'head/dense': (f'{head}.dense', _LINEAR),
         'head/norm': (norm, _NORM),
-        'head': (head.removesuffix('.transform'), {'bias': 'bias'}),
+        'head': (output, {'bias': 'bias'}),
         'pooler/dense': (f'{encoder}.pooler.dense', _LINEAR),
     }
 
@@ -118,7 +123,7 @@ BERT = Form(
     'BERT',
     _BERT_FIELDS,
     _BERT_ONLY,
-    _bert_modules('bert', 'cls.predictions.transform', 'cls.predictions.transform.LayerNorm'),
+    _bert_modules('bert', 'cls.predictions.transform', 'cls.predictions.transform.LayerNorm', 'cls.predictions'),
 )
 ALBERT = Form(
     'ALBERT',
@@ -145,7 +150,24 @@ ROBERTA = Form(
     'RoBERTa',
     {**_BERT_FIELDS, 'vocab_size': ('vocab_size', 50265)},
     _BERT_ONLY,
-    _bert_modules('roberta', 'lm_head', 'lm_head.layer_norm'),
+    _bert_modules('roberta', 'lm_head', 'lm_head.layer_norm', 'lm_head'),
     places_after_padding=True,
 )
-FORMS = {form.model_type: form for form in (BERT, ALBERT, ROBERTA)}
+ELECTRA = Form(
+    'ELECTRA',
+    # An absent field means ELECTRA-small's.
+    {
+        **_BERT_FIELDS,
+        'width': ('hidden_size', 256),
+        'heads': ('num_attention_heads', 4),
+        'feed_forward': ('intermediate_size', 1024),
+        'embedding_width': ('embedding_size', 128),
+    },
+    _BERT_ONLY,
+    {
+        **_bert_modules('electra', 'generator_predictions', 'generator_predictions.LayerNorm', 'generator_lm_head'),
+        'detection/dense': ('discriminator_predictions.dense', _LINEAR),
+        'detection/output': ('discriminator_predictions.dense_prediction', _LINEAR),
+    },
+)
+FORMS = {form.model_type: form for form in (BERT, ALBERT, ROBERTA, ELECTRA)}

@@ -32,7 +32,10 @@ def bert(tmp_path, request):
 
 
 @pytest.mark.parametrize(
-    'bert', [{}, dict(embedding_width=8, layers_share='all')], ids=['BERT', 'ALBERT'], indirect=True
+    'bert',
+    [{}, dict(embedding_width=8, layers_share='all'), dict(embedding_width=8)],
+    ids=['BERT', 'ALBERT', 'ELECTRA'],
+    indirect=True,
 )
 def test_there_and_back_every_tensor_is_the_same(bert, tmp_path, capsys):
     convert.main([f'hf:{bert}', '--out', str(tmp_path / 'in')])

@@ -2,9 +2,14 @@
 
 import json
 
+import jax
+import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
+from experiments.load import load_replica
 from experiments.reporting.records import read_csv
+from model.huggingface import read_bert
 from tests.integration.commands import STEPS, SWITCH, one_line
 from train.metrics import read
 
@@ -72,10 +77,21 @@ def test_an_arm_without_an_mlm_head_fills_no_masks(place, ran):
     assert '[MASK] 1' in place.run('fill_mask', '--workdir', 'objectives', 'The [MASK] of the').stdout
 
 
-def test_its_encoder_is_taken_out_without_a_head(place, ran):
-    pytest.importorskip('safetensors')
+def test_it_is_taken_out_with_its_detector_and_without_a_head(place, ran):
     place.run('convert', 'objectives', '--arm', 'ELECTRA', '--out', 'hf:out')
-    assert json.loads((place.folder / 'out/config.json').read_text())['architectures'] == ['BertModel']
+    assert json.loads((place.folder / 'out/config.json').read_text())['architectures'] == ['ElectraForPreTraining']
+    config, params, _, trained, *_ = load_replica(ran[0], 'ELECTRA', 0)
+    tensors = load_file(place.folder / 'out/model.safetensors')
+    for ours, theirs in {'dense': 'dense', 'output': 'dense_prediction'}.items():
+        kernel = tensors[f'discriminator_predictions.{theirs}.weight'].T
+        np.testing.assert_array_equal(kernel, trained['detection'][ours]['kernel'])
+    # The sum of the generator's table and the difference to it that was learnt.
+    words, token = tensors['electra.embeddings.word_embeddings.weight'], trained['embeddings']['token']
+    np.testing.assert_array_equal(words, np.asarray(token['embedding'] + token['delta'])[: len(words)])
+    assert np.abs(token['delta']).max() > 0
+    again, read = read_bert(place.folder / 'out')
+    assert again.layers == config.model.layers and 'head' not in read
+    jax.tree.map(np.testing.assert_array_equal, read['layers'], params['layers'])
 
 
 def test_a_text_without_labels_has_no_probe_to_compare_by(place):

@@ -7,10 +7,11 @@ import jax
 import numpy as np
 import pytest
 
-from model import mlm
+from model import electra, mlm
 from model.bert import Pooler
 from model.config import SIZES, ModelConfig
 from model.huggingface import read_bert, write_bert
+from model.parameters import draw_tree
 from tests.model.parity_case import assert_close, from_reference, make_inputs, outputs
 from tests.model.plain_encoder import random_params
 
@@ -181,3 +182,48 @@ def test_a_roberta_of_transformers_is_read_with_equal_states(tmp_path, head):
     if head:
         found_BxLxV = mlm.predict(params, config, hidden_BxLxD)[..., :300]
         np.testing.assert_allclose(found_BxLxV[valid_BxL], logits_BxLxV[valid_BxL], rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize('width', [32, 24])
+@pytest.mark.parametrize('kind', ['ForPreTraining', 'ForMaskedLM', 'Model'])
+def test_an_electra_of_transformers_is_read_with_equal_states(tmp_path, kind, width):
+    import torch
+    import transformers
+
+    torch.manual_seed(0)
+    fields = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=48, vocab_size=300)
+    fields |= dict(embedding_size=width, max_position_embeddings=24, initializer_range=0.3)
+    model = getattr(transformers, f'Electra{kind}')(transformers.ElectraConfig(**fields)).eval()
+    model.save_pretrained(tmp_path)
+    config, params = read_bert(tmp_path)
+    assert (config.table_width, 'head' in params) == (width, kind == 'ForMaskedLM')
+    tokens_BxL = np.random.default_rng(0).integers(5, 300, (3, 24))
+    valid_BxL = np.arange(24)[None] < np.array([24, 9, 1])[:, None]
+    with torch.no_grad():
+        given = dict(input_ids=torch.from_numpy(tokens_BxL), attention_mask=torch.from_numpy(valid_BxL).long())
+        expected_BxLxD = model.base_model(**given).last_hidden_state.numpy()
+        logits = model(**given).logits.numpy() if kind != 'Model' else None
+    hidden_BxLxD = mlm.encode(params, config, tokens_BxL, valid_BxL)
+    np.testing.assert_allclose(hidden_BxLxD[valid_BxL], expected_BxLxD[valid_BxL], rtol=0, atol=1e-4)
+    if kind == 'ForMaskedLM':
+        found = mlm.predict(params, config, hidden_BxLxD)[..., :300]
+        np.testing.assert_allclose(found[valid_BxL], logits[valid_BxL], rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize('width', [0, 32])
+def test_transformers_reads_a_detector_that_we_write(tmp_path, width):
+    import torch
+    from transformers import ElectraForPreTraining
+
+    config = ModelConfig(**SIZES['tiny'], embedding_width=width, vocab_size=777)
+    params = {name: part for name, part in random_params(config).items() if name != 'head'}
+    params |= draw_tree(jax.random.key(1), electra.declared_head(config, 'detection'), 0.3)
+    write_bert(tmp_path, config, params)
+    model, report = ElectraForPreTraining.from_pretrained(tmp_path, output_loading_info=True)
+    assert not any(report[key] for key in ('missing_keys', 'unexpected_keys', 'mismatched_keys'))
+    tokens_BxL = np.random.default_rng(0).integers(5, 777, (3, 40))
+    logits_BxL = electra.detect(params, config, mlm.encode(params, config, tokens_BxL, np.ones_like(tokens_BxL)))
+    with torch.no_grad():
+        expected_BxL = model.eval()(torch.from_numpy(tokens_BxL)).logits.numpy()
+    assert np.std(expected_BxL) > 0.1
+    np.testing.assert_allclose(logits_BxL, expected_BxL, rtol=0, atol=1e-4)

@@ -9,8 +9,10 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from data.errors import UserError
+from model import electra
 from model.config import ModelConfig
 from model.huggingface import read_bert, write_bert
+from model.parameters import draw_tree
 from tests.model.plain_encoder import random_params
 
 CONFIG = ModelConfig(layers=2, width=8, heads=2, feed_forward=12, max_length=10, vocab_size=40)
@@ -154,7 +156,7 @@ def test_a_broken_config(folder, text, says):
 @pytest.mark.parametrize(
     ('changes', 'says'),
     [
-        (dict(model_type='electra'), "model_type is 'electra'; Cloze reads 'bert', 'albert', 'roberta' alone"),
+        (dict(model_type='xlnet'), "model_type is 'xlnet'; Cloze reads 'bert', 'albert', 'roberta', 'electra' alone"),
         (dict(model_type=...), 'model_type is None'),
         (dict(hidden_act='gelu_new'), "hidden_act is 'gelu_new'"),
         (dict(position_embedding_type='relative_key'), "position_embedding_type is 'relative_key'"),
@@ -248,9 +250,30 @@ def test_a_roberta_is_read_without_the_places_of_padding(folder):
     refuses(folder, 'pad_token_id is None, not a whole number')
 
 
-@pytest.mark.parametrize('changes', [dict(embedding_width=6), dict(layers_share='all'), dict(layers_share='attention')])
+@pytest.mark.parametrize('changes', [{}, dict(embedding_width=6)], ids=['one width', 'narrow tables'])
+@pytest.mark.parametrize('left', ['head', 'detection', ''])
+def test_an_electra_is_read_as_it_is_written(tmp_path, changes, left):
+    """A generator has the head, a discriminator the detector, which is not read and makes a BERT's form ELECTRA's."""
+    config = ModelConfig(**{**vars(CONFIG), **changes})
+    params = random_params(config)
+    headless = {name: part for name, part in params.items() if name != 'head'}
+    kept = params if left == 'head' else headless
+    detection = draw_tree(jax.random.key(0), electra.declared_head(config, 'detection'), 1.0)
+    write_bert(tmp_path, config, {**kept, **(detection if left == 'detection' else {})})
+    fields = json.loads((tmp_path / 'config.json').read_text())
+    kind = 'Electra' if changes or left == 'detection' else 'Bert'
+    names = {'head': 'ForMaskedLM', 'detection': 'ForPreTraining', '': 'Model'}
+    assert fields['architectures'] == [kind + names[left]]
+    assert fields.get('embedding_size', 8) == config.table_width
+    if left == 'detection':
+        tensors = load_file(tmp_path / 'model.safetensors')
+        assert tensors['discriminator_predictions.dense_prediction.weight'].shape == (1, 8)
+    assert_reads(tmp_path, kept, config)
+
+
+@pytest.mark.parametrize('changes', [dict(layers_share='all'), dict(layers_share='attention')])
 def test_what_is_half_an_albert_is_not_written(tmp_path, changes):
     config = ModelConfig(**{**vars(CONFIG), **changes})
-    with pytest.raises(UserError, match='is neither BERT of transformers .* nor ALBERT') as error:
+    with pytest.raises(UserError, match='is none of transformers: neither BERT nor ELECTRA .* nor ALBERT') as error:
         write_bert(tmp_path / 'out', config, random_params(config))
     assert '\n' not in str(error.value) and not (tmp_path / 'out').exists()
