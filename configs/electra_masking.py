@@ -18,7 +18,7 @@ RATES = (0.15, 0.25, 0.40)
 
 
 def config(scale: str) -> Ablation:
-    base, at_15 = recipe(scale), {'masking.corruption_rate': RATES[0]}
+    base, at_15 = scales.of_many_programs(recipe(scale), scale), {'masking.corruption_rate': RATES[0]}
     return Ablation(
         name='electra_masking',
         claim='The best masking rate depends on the objective.',

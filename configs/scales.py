@@ -174,4 +174,19 @@ def one_length(base: Config) -> Config:
     return dataclasses.replace(base, stages=(dataclasses.replace(base.stages[-1], steps=base.steps),))
 
 
+def of_many_programs(base: Config, scale: str) -> Config:
+    """Half of cpu's updates and one fine-tuning a replica, for arms that are a program each and so many that they would
+    take longer than the scale has."""
+    if scale != 'cpu':
+        return base
+    once = (
+        dataclasses.replace(task, recipe=dataclasses.replace(task.recipe, seeds=1)) for task in base.evaluation.tasks
+    )
+    return dataclasses.replace(
+        base,
+        stages=tuple(dataclasses.replace(stage, steps=stage.steps // 2) for stage in base.stages),
+        evaluation=dataclasses.replace(base.evaluation, tasks=tuple(once)),
+    )
+
+
 SCALES: dict[Scale, Callable[[], Config]] = {'smoke': _smoke, 'cpu': _cpu, 'overnight': _overnight, 'paper': _paper}

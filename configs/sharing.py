@@ -42,7 +42,7 @@ SMOKE = (('full', 'nothing'), ('narrow', 'attention'), ('narrow', 'feed-forward'
 
 def recipe(scale: str) -> Config:
     """BERT's layers, at paper scale trained as ALBERT."""
-    base = input_format.recipe(scale)
+    base = scales.of_many_programs(input_format.recipe(scale), scale)
     if scale != 'paper':
         return changed(base, {'model.layers': max(base.model.layers, 2)})
     return changed(

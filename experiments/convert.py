@@ -2,8 +2,8 @@
 
 `convert hf:DIR --out DIR` makes a workdir of a folder of transformers, of an ELECTRA without its detector; `convert DIR
 [--arm NAME] --out hf:DIR` writes a trained replica as such a folder. Post-LN with learned positions alone: transformers
-has no other form. What detects is an ELECTRA, and what has embeddings of another width, or an ALBERT where all of a
-layer is shared, too; all else is a BERT.
+has no other form. A replica is a BERT there; an ELECTRA with a detector or embeddings of another width; an ALBERT with
+such embeddings where all of a layer is shared.
 """
 
 from dataclasses import dataclass

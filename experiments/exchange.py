@@ -75,8 +75,10 @@ def take_out(path: Path, arm: str | None, seed: int | None, folder: Path) -> str
       UserError: there is no such replica, or its model has no form there.
     """
     config, params, tokenizer, trained, *_ = load_replica(path, arm, seed)
-    heads = {name: trained[name] for name in ('detection',) if name in trained}
-    write_bert(folder, config.model, {**params, **heads}, tokenizer.vocabulary.pad)
+    # Layers that are shared are an ALBERT's there, which has no detector.
+    if 'detection' in trained and config.model.layers_share == 'none':
+        params = {**params, 'detection': trained['detection']}
+    write_bert(folder, config.model, params, tokenizer.vocabulary.pad)
     tokenizer.save(folder)
     if isinstance(tokenizer, SentencePieceTokenizer):  # for transformers; `bring_in` reads what `save` wrote
         export(tokenizer, folder)

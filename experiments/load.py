@@ -63,8 +63,5 @@ def load_replica(workdir: Path, arm: str | None = None, seed: int | None = None,
         raise UserError(f'{workdir} has no checkpoint of step {step}: it has {", ".join(map(str, steps))}')
     if restored is None:
         raise UserError(f'{workdir} has no checkpoint of arm {arm!r}, seed {seed} yet')
-    trained_R = restored[1].params
-    params, trained = (
-        jax.tree.map(lambda leaf: leaf[index], tree) for tree in (program.encoders(trained_R), trained_R)
-    )
-    return Loaded(config, params, tokenizer, trained, arm, seed, restored[0])
+    trained = jax.tree.map(lambda leaf: leaf[index], restored[1].params)
+    return Loaded(config, program.encoders(trained), tokenizer, trained, arm, seed, restored[0])

@@ -16,7 +16,10 @@ from model.huggingface_names import tensor_names, to_params, to_tensors
 from model.mlm import Params
 
 # Tensors that belong to other heads, or that say nothing that others do not.
-_IGNORED = ('cls.seq_relationship.', 'sop_classifier.', 'classifier.', 'qa_outputs.', 'discriminator_predictions.')
+_IGNORED = (
+    *('cls.seq_relationship.', 'sop_classifier.', 'discriminator_predictions.'),
+    *('classifier.', 'qa_outputs.', 'sequence_summary.'),
+)
 
 
 def read_bert(folder: str | Path) -> tuple[ModelConfig, Params]:
@@ -32,9 +35,10 @@ def read_bert(folder: str | Path) -> tuple[ModelConfig, Params]:
     folder = Path(folder)
     form, config, skipped = _read_config(folder)
     tensors = _read_tensors(folder, form)
-    decoder = tensors.pop(f'{form.decoder}weight', None)
-    if f'{form.decoder}bias' in tensors:
-        tensors.setdefault(f'{form.head}bias', tensors.pop(f'{form.decoder}bias'))
+    decoder = tensors.pop(f'{form.head}{form.decoder}weight', None)
+    bias = tensors.pop(f'{form.head}{form.decoder}bias', None)  # an ELECTRA's is the head's own
+    if bias is not None:
+        tensors.setdefault(f'{form.head}bias', bias)
     (positions,) = tensor_names('embeddings/position/embedding', 1, form)
     if positions in tensors:
         tensors[positions] = tensors[positions][skipped:]
@@ -57,9 +61,10 @@ def read_bert(folder: str | Path) -> tuple[ModelConfig, Params]:
 def write_bert(folder: str | Path, config: ModelConfig, params: Params, pad_id: int = 0) -> None:
     """Writes config.json and model.safetensors as `transformers` reads them.
 
-    They are those of a BertForMaskedLM, of an AlbertForMaskedLM where layers share their weights, of an
-    ElectraForMaskedLM where they do not and tables are of another width; of a BertModel and so on where the parameters
-    have no head; and of an ElectraForPreTraining where `detection` is beside them (`model.electra`).
+    They are those of a BertForMaskedLM; where tables are of another width, of an AlbertForMaskedLM if layers share all
+    weights, of an ElectraForMaskedLM if they share none; of a BertModel and so on where the parameters have no head;
+    and of an ElectraForPreTraining where `detection` is in the head's place (`model.electra`). An ELECTRA has no pooler
+    there, so it is left out.
 
     Raises:
       UserError: the model has no form there.
@@ -76,6 +81,8 @@ def write_bert(folder: str | Path, config: ModelConfig, params: Params, pad_id: 
         'pad_token_id': pad_id,
         'tie_word_embeddings': True,
     }
+    if not form.pooler:
+        params = {name: part for name, part in params.items() if name != 'pooler'}
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / 'config.json').write_text(json.dumps(fields, indent=2, sort_keys=True) + '\n')
@@ -131,7 +138,7 @@ def _read_config(folder: Path) -> tuple[Form, ModelConfig, int]:
     if form is ALBERT:
         ours_of['layers_share'] = 'all'
     if ours_of.get('embedding_width') == ours_of['width']:
-        ours_of['embedding_width'] = 0
+        ours_of['embedding_width'] = 0  # as configs say it, so that equal models have equal ones
     try:
         config = ModelConfig(**ours_of)
     except ValueError as error:

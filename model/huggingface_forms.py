@@ -22,6 +22,10 @@ class Form:
     """Fields that must have one value: that value, and what an absent one means."""
     modules: Modules
     """Under `layer` what is ours under `layers`, or under `shared` where it is one for all."""
+    decoder: str = 'decoder.'
+    """What stands behind `head` in the names of the tied output's weights, where a file repeats them."""
+    pooler: bool = True
+    """Whether its encoder has one."""
     places_after_padding: bool = False
     """Whether the table of positions has rows before the first: for padding's id and those below it."""
 
@@ -38,11 +42,6 @@ class Form:
     def head(self) -> str:
         """What the names of the tied output's tensors begin with."""
         return f'{self.modules["head"][0]}.'
-
-    @property
-    def decoder(self) -> str:
-        """What the names of the tied output's weights begin with, where a file repeats them."""
-        return self.head if self.name == 'ELECTRA' else f'{self.head}decoder.'
 
     def class_name(self, kind: str) -> str:
         """Such as BertModel."""
@@ -169,5 +168,7 @@ ELECTRA = Form(
         'detection/dense': ('discriminator_predictions.dense', _LINEAR),
         'detection/output': ('discriminator_predictions.dense_prediction', _LINEAR),
     },
+    decoder='',
+    pooler=False,
 )
 FORMS = {form.model_type: form for form in (BERT, ALBERT, ROBERTA, ELECTRA)}

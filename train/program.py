@@ -65,9 +65,9 @@ class Program:
         )
         return jax.tree.map(_abstract, shapes, shardings)
 
-    def encoders(self, params_R: Any) -> Any:
-        """What is evaluated and fine-tuned of all replicas' parameters: stacked trees of `model.mlm`."""
-        return objective_of(self.cohort.config).encoder(params_R)
+    def encoders(self, params: Any) -> Any:
+        """What is evaluated and fine-tuned of parameters, of all replicas (stacked) or of one: trees of `model.mlm`."""
+        return objective_of(self.cohort.config).encoder(params)
 
     def compile_step(self, stage: int) -> Any:
         """The compiled `(state, settings, batch) -> (state, metrics)` of a stage; the state's buffers are donated."""

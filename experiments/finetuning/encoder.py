@@ -61,7 +61,9 @@ def read_encoder(init: str, arm: str | None, seed: int | None) -> Source:
       UserError: there is no such encoder.
     """
     if not init:
-        raise UserError('--init is missing: name the workdir of a pretraining run, or hf:DIR of a BERT of transformers')
+        raise UserError(
+            '--init is missing: name the workdir of a pretraining run, or hf:DIR of an encoder of transformers'
+        )
     if init.startswith('hf:'):
         if arm is not None or seed is not None:
             raise UserError(f'--init {init} has no arms and seeds: leave --arm and --seed out')

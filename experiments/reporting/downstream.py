@@ -35,10 +35,8 @@ def downstream_section(results: Results) -> Section | None:
         return Section('Downstream tasks', [absent], brief=True) if absent else None
     by_task = {task: list(group) for task, group in groupby(_ordered(results), key=lambda measure: measure.task)}
     blocks: list[str | Table] = [
-        'After pretraining every replica is fine-tuned on each task with several fine-tuning seeds, the same for all '
-        'arms; they draw the head, the order of rows and, if there is any, dropout. A replica’s figure is the mean of '
-        'its fine-tunings, and intervals are over pretraining seeds. Whatever is chosen is chosen on a slice of train, '
-        'never on what is reported.',
+        f'After pretraining every replica is fine-tuned on each task {_fine_tunings(results)}, and intervals are over '
+        'pretraining seeds. Whatever is chosen is chosen on a slice of train, never on what is reported.',
         *(_in_words(record) for record in results.tasks.values()),
         f'Without pretraining: {"; ".join(f"{name} ({_ABOUT[name]})" for name in _references(results))}.',
         *(_table(results, task, measures) for task, measures in by_task.items()),
@@ -48,6 +46,20 @@ def downstream_section(results: Results) -> Section | None:
         *([absent] if absent else []),
     ]
     return Section('Downstream tasks', blocks, brief=True)
+
+
+def _fine_tunings(results: Results) -> str:
+    drawn = 'the head, the order of rows and, if there is any, dropout'
+    found = (values for m in results.downstream for arm in results.arms for values in results.fine_tunings(m, arm))
+    if max(map(len, found), default=0) > 1:
+        return (
+            f'with several fine-tuning seeds, the same for all arms; they draw {drawn}. A replica’s figure is the mean '
+            'of its fine-tunings'
+        )
+    return (
+        f'once, with one fine-tuning seed for all arms; it draws {drawn}. What it draws is the same in every '
+        'replica, so no interval covers the chance in it'
+    )
 
 
 def _ordered(results: Results) -> list[Measure]:

@@ -1,4 +1,4 @@
-"""The report's pictures: which there are; differences, learning curves, the p values of all pairs."""
+"""All pictures of a report; here those of differences, learning curves and the p values of all pairs."""
 
 from pathlib import Path
 

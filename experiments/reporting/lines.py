@@ -30,7 +30,7 @@ def draw_lines(
     for index, (arm, (x, values_PxS)) in enumerate(curves.items()):
         if not x:
             continue
-        colour, dash = COLOURS[index % len(COLOURS)], list(DASHES)[index // len(COLOURS) % len(DASHES)]
+        colour, dash = style(index)
         axis.fill_between(x, np.nanmin(values_PxS, 1), np.nanmax(values_PxS, 1), color=colour, alpha=0.18, linewidth=0)
         mean = np.nanmean(values_PxS, axis=1)
         axis.plot(x, mean, dash, color=colour, linewidth=1.6, marker='o' if len(x) < 25 else '', markersize=3)
@@ -42,12 +42,17 @@ def draw_lines(
     axis.set_xlabel(x_label, fontsize=9)
     axis.set_ylabel(y_label, fontsize=9)
     axis.set_xlim(left=0)
-    grid(axis)
+    by_height(axis)
     return figure, axis
 
 
-def grid(axis: Axes) -> None:
-    """What is read off by height."""
+def style(index: int) -> tuple[str, str]:
+    """Colour and dash of a line."""
+    return COLOURS[index % len(COLOURS)], list(DASHES)[index // len(COLOURS) % len(DASHES)]
+
+
+def by_height(axis: Axes) -> None:
+    """Makes it a picture that is read off by height."""
     axis.grid(axis='y', color=FAINT, linewidth=0.6)
     axis.set_axisbelow(True)
     plain(axis, ('left', 'bottom'))

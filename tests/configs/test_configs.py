@@ -152,6 +152,17 @@ def test_every_scale_keeps_the_curriculum():
         assert short.steps > long.steps
 
 
+def test_configs_of_many_programs_take_half_of_cpu():
+    """And fine-tune once; only at that scale, whose ten minutes they would else not keep."""
+    others = {'sharing': 'sentence_order', 'electra_masking': 'electra'}
+    for (name, other), scale in product(others.items(), ('smoke', 'cpu', 'overnight')):
+        light, whole = ablation(name, scale).base, ablation(other, scale).base
+        assert light.steps == whole.steps // (1 + (scale == 'cpu'))
+        for task, like in zip(light.evaluation.tasks, whole.evaluation.tasks, strict=True):
+            assert task.recipe == dataclasses.replace(like.recipe, seeds=1 if scale == 'cpu' else like.recipe.seeds)
+    assert ablation('sharing', 'cpu').base.evaluation.tasks
+
+
 def test_smoke_reads_the_store_of_cpu():
     assert scales.scale('smoke').data == scales.scale('cpu').data
 

@@ -21,7 +21,13 @@ def make_config(arms: dict[str, dict], seeds=range(3), **ablation) -> dict:
     base = {
         'data': {'corpus': 'sotu', 'store': ''},
         'model': {'width': 64, 'dropout': 0.1, 'norm': 'pre'},
-        'masking': {'corruption_rate': 0.15, 'prediction_rate': None, 'noise': 0, 'rule': [1.0, 0.0, 0.0]},
+        'masking': {
+            'corruption_rate': 0.15,
+            'rate_points': [],
+            'prediction_rate': None,
+            'noise': 0,
+            'rule': [1.0, 0.0, 0.0],
+        },
         'optimizer': {'learning_rate': 0.002, 'micro_batches': 1},
         'stages': STAGES,
         'run': {'log_every': 50},

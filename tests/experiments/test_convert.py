@@ -1,5 +1,6 @@
 """BERT into a workdir and back."""
 
+import dataclasses
 import json
 
 import jax
@@ -9,10 +10,12 @@ from safetensors.numpy import load_file, save_file
 from tokenizers import BertWordPieceTokenizer, Tokenizer
 
 from data.errors import UserError
-from experiments import convert, fill_mask
+from experiments import convert, exchange, fill_mask
 from model import mlm
 from model.config import ModelConfig
+from model.electra import declared_head
 from model.huggingface import write_bert
+from model.parameters import draw_tree
 from tests.data.test_sentencepiece import trained
 
 SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
@@ -50,6 +53,21 @@ def test_there_and_back_every_tensor_is_the_same(bert, tmp_path, capsys):
     capsys.readouterr()
     fill_mask.main(['--workdir', str(tmp_path / 'in'), 'the state of the [MASK]'])
     assert capsys.readouterr().out.count('%') == 5
+
+
+@pytest.mark.parametrize(('share', 'kind'), [('none', 'ElectraForPreTraining'), ('all', 'AlbertModel')])
+def test_a_detector_leaves_where_transformers_has_a_place_for_it(bert, tmp_path, monkeypatch, share, kind):
+    convert.main([f'hf:{bert}', '--out', str(tmp_path / 'in')])
+    loaded = exchange.load_replica(tmp_path / 'in')
+    model = dataclasses.replace(loaded.config.model, layers_share=share, embedding_width=8)
+    params = {name: part for name, part in mlm.init(jax.random.key(0), model).items() if name != 'head'}
+    trained = {**params, **draw_tree(jax.random.key(1), declared_head(model, 'detection'), 1.0)}
+    replica = loaded._replace(config=dataclasses.replace(loaded.config, model=model), params=params, trained=trained)
+    monkeypatch.setattr(exchange, 'load_replica', lambda *names: replica)
+    convert.main([str(tmp_path / 'in'), '--out', f'hf:{tmp_path / "out"}'])
+    assert json.loads((tmp_path / 'out/config.json').read_text())['architectures'] == [kind]
+    detects = any(name.startswith('discriminator_') for name in load_file(tmp_path / 'out/model.safetensors'))
+    assert detects == (share == 'none')
 
 
 def test_a_vocab_txt_will_do_and_a_missing_head_is_said(bert, tmp_path, capsys):

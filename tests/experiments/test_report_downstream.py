@@ -70,6 +70,13 @@ def report(tmp_path_factory):
     return folder, values, *make_report(folder, make_config(ARMS, SEEDS), records)
 
 
+def test_one_fine_tuning_seed_is_not_called_several(report, tmp_path):
+    assert 'with several fine-tuning seeds' in report[2]
+    records = make_records(list(ARMS), SEEDS) + [r for r in simulated()[0] if r.get('ft_seed') in (None, 0)]
+    table, _ = make_report(tmp_path, make_config(ARMS, SEEDS), records)
+    assert 'once, with one fine-tuning seed for all arms' in table and 'several fine-tuning' not in table
+
+
 def test_a_task_on_which_pretraining_gains_nothing_is_said_to_tell_nothing(report, tmp_path):
     said = 'century: no arm is above the same encoder without pretraining'
     assert said not in report[2]

@@ -83,13 +83,47 @@ def test_one_line_is_no_picture(tmp_path):
     assert rate_lines(made(tmp_path / 'schedules', schedules)) == {}
 
 
-def test_lines_whose_arms_share_no_name_of_their_own_have_their_first_arms(tmp_path):
+def test_lines_whose_arms_share_no_name_of_their_own_have_those_of_their_ends(tmp_path):
     arms = {
         f'try {number}': {'masking.unit': unit, 'masking.corruption_rate': rate}
-        for number, (unit, rate) in enumerate((unit, rate) for unit in ('token', 'word') for rate in (0.15, 0.4))
+        for number, (unit, rate) in enumerate((unit, rate) for unit in ('token', 'word') for rate in (0.4, 0.15))
     }
-    assert list(rate_lines(made(tmp_path / 'numbers', arms))) == ['try 0', 'try 2']
+    assert list(rate_lines(made(tmp_path / 'numbers', arms))) == ['try 1 to try 0', 'try 3 to try 2']
     named = crossed(
         {'mask, cut': {'masking.unit': 'token'}, 'mask, kept': {'masking.unit': 'word'}}, '{kind}, {rate:g}'
     )
     assert list(rate_lines(made(tmp_path / 'commas', named))) == ['mask, cut', 'mask, kept']
+    bare = {'15%': {}, '40%': {'masking.corruption_rate': 0.4}}
+    bare |= {f'words {name}': {**changes, 'masking.unit': 'word'} for name, changes in bare.items()}
+    assert list(rate_lines(made(tmp_path / 'bare', bare))) == ['15% to 40%', 'words 15% to words 40%']
+
+
+def test_what_an_arm_is_counts_and_not_what_it_states(tmp_path):
+    arms = {
+        'a 15%': {'model.dropout': 0.1},  # the base's own
+        'a 40%': {'masking.corruption_rate': 0.4},
+        'b 15%': {'model.dropout': 0.0},
+        'b 40%': {'model.dropout': 0.0, 'masking.corruption_rate': 0.4},
+    }
+    assert rate_lines(made(tmp_path, arms)) == {'a': ['a 15%', 'a 40%'], 'b': ['b 15%', 'b 40%']}
+
+
+def test_a_schedule_stands_at_no_rate(tmp_path):
+    falling = {'masking.rate_points': [[1.0, 0.15]]}
+    schedules = {f'sched {rate}': {**falling, 'masking.corruption_rate': rate} for rate in (0.3, 0.4)}
+    assert list(rate_lines(made(tmp_path, UNITS | schedules))) == ['tokens', 'words']
+
+
+def test_steps_of_equal_flops_and_a_chosen_learning_rate_part_no_line(tmp_path):
+    config, records = make_config(UNITS), make_records(list(UNITS), range(3))
+    for place, own in enumerate(config['configs'].values()):
+        signs = zip(own['stages'], (1, -1), strict=True)  # 600 in all, at which the case has its figures
+        own['stages'] = [{**stage, 'steps': stage['steps'] + sign * place} for stage, sign in signs]
+        own['optimizer']['learning_rate'] = 10.0**-place
+    make_report(tmp_path / 'flops', config, records)
+    assert rate_lines(Results([tmp_path / 'flops'])) == {}
+    config['grid'] = {'field': 'optimizer.learning_rate', 'values': [1.0, 0.1], 'chosen': dict.fromkeys(UNITS, 1.0)}
+    config['grid'] |= {'scores': {}, 'metric': 'loss', 'tuning_seed': 9}
+    table, _ = make_report(tmp_path / 'grid', config, records)
+    assert list(rate_lines(Results([tmp_path / 'grid']))) == ['tokens', 'words']
+    assert 'nothing but that rate, in optimizer.learning_rate (chosen for each) and' in table

@@ -158,6 +158,7 @@ def test_a_broken_config(folder, text, says):
     [
         (dict(model_type='xlnet'), "model_type is 'xlnet'; Cloze reads 'bert', 'albert', 'roberta', 'electra' alone"),
         (dict(model_type=...), 'model_type is None'),
+        (dict(model_type='electra', embedding_size=-3), 'model.embedding_width is -3'),
         (dict(hidden_act='gelu_new'), "hidden_act is 'gelu_new'"),
         (dict(position_embedding_type='relative_key'), "position_embedding_type is 'relative_key'"),
         (dict(is_decoder=True), 'is_decoder is True'),
@@ -269,6 +270,15 @@ def test_an_electra_is_read_as_it_is_written(tmp_path, changes, left):
         tensors = load_file(tmp_path / 'model.safetensors')
         assert tensors['discriminator_predictions.dense_prediction.weight'].shape == (1, 8)
     assert_reads(tmp_path, kept, config)
+
+
+def test_an_electra_has_no_pooler(tmp_path):
+    config = ModelConfig(**{**vars(CONFIG), 'embedding_width': 6})
+    params = random_params(config)
+    pooler = {'dense': {'kernel': np.ones((8, 8), np.float32), 'bias': np.ones(8, np.float32)}}
+    write_bert(tmp_path, config, {**params, 'pooler': pooler})
+    assert not any('pooler' in name for name in load_file(tmp_path / 'model.safetensors'))
+    assert_reads(tmp_path, params, config)
 
 
 @pytest.mark.parametrize('changes', [dict(layers_share='all'), dict(layers_share='attention')])
