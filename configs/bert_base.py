@@ -4,7 +4,8 @@ Claim: 1,000,000 steps of 256 rows, nine tenths of them at length 128 and the la
 of 3.99 on held-out text.
 Source: Devlin et al. 2019, Section 3, Appendix A.2, Tables 5 and 6; google-research/bert.
 Command: python -m experiments.pretrain configs/bert_base.py --scale cpu --workdir runs/bert_base
-Cost: 1 arm, 1 seed; at paper scale 42.6 billion tokens a replica, and at v5e's peak 30 chip-hours.
+Cost: 1 arm, 1 seed; at paper scale 42.6 billion tokens a replica, and at v5e's peak 32 chip-hours; by the plan
+(docs/plan.md) a replica of the baseline takes at least 46.
 
 Smaller scales keep the recipe's form (post-LN, learned positions, 80/10/10, Adam without bias correction, clipping at
 1.0) and take size, steps, learning rate and warmup from the scale. Not as published: SentencePiece with 32,000 pieces

@@ -4,7 +4,8 @@ Claim: under the recipe of BERT-base, 24 layers of width 1,024 bring the masked-
 to 3.23.
 Source: Devlin et al. 2019, Section 3, Appendix A.2, Table 6; google-research/bert.
 Command: python -m experiments.pretrain configs/bert_large.py --scale cpu --workdir runs/bert_large
-Cost: 1 arm, 1 seed; at paper scale 42.6 billion tokens a replica, and at v5e's peak 110 chip-hours.
+Cost: 1 arm, 1 seed; at paper scale 42.6 billion tokens a replica, and at v5e's peak 112 chip-hours; by the plan
+(docs/plan.md) a replica of the baseline takes at least 182.
 
 Smaller scales have twice the layers of bert_base, and its width. Not as published: as in bert_base.
 """

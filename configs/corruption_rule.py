@@ -3,8 +3,8 @@
 Claim: at 15% fine-tuning is robust to the rule, but a model that saw only [MASK] is worse as frozen features.
 Source: Devlin et al. 2019, Table 8 (base). Rules at 40% are in corruption_rule_40.py.
 Command: python -m experiments.ablate configs/corruption_rule.py --scale cpu --workdir runs/corruption_rule
-Cost: 6 arms; at paper scale 42.6 billion tokens a replica, and at v5e's peak 548 chip-hours for all 18 replicas. At cpu
-scale about 6 minutes on 2 cores.
+Cost: 6 arms; at paper scale 42.6 billion tokens a replica, and at v5e's peak 576 chip-hours for all 18 replicas; by the
+plan (docs/plan.md) a replica of the baseline takes at least 46. At cpu scale about 6 minutes on 2 cores.
 
 What counts is the probe of frozen features, where the corpus has labels for it. The table's own columns need its data:
 with --evaluation.data_dir DIR, MNLI is read from DIR/MNLI (GLUE's files) and NER from DIR/conll2003 (CoNLL-2003's).

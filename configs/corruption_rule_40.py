@@ -3,8 +3,8 @@
 Claim: at 40%, all [MASK] does as well as any other rule, or better.
 Source: Wettig et al. 2023, Table 4 (large); its figures are second-hand, from notes on the paper.
 Command: python -m experiments.ablate configs/corruption_rule_40.py --scale cpu --workdir runs/corruption_rule_40
-Cost: 4 arms; at paper scale 12.1 billion tokens a replica, and at v5e's peak 371 chip-hours for all 12 replicas. At cpu
-scale about 5 minutes on 2 cores.
+Cost: 4 arms; at paper scale 12.1 billion tokens a replica, and at v5e's peak 389 chip-hours for all 12 replicas; by the
+plan (docs/plan.md) a replica of the baseline takes at least 32. At cpu scale about 5 minutes on 2 cores.
 
 Losses are measured under [MASK] alone, which favours the baseline: read them with the probe. At paper scale this is
 masking_rate's recipe without the further steps at 512, as the table has GLUE alone. Not as published: as in

@@ -4,8 +4,9 @@ Claim: nine tenths of the steps on short rows and the last tenth on long ones sa
 costs more per token on long rows.
 Source: Devlin et al. 2019, Appendix A.2, which reports no comparison; Liu et al. 2019, Section 3.1, who do without.
 Command: python -m experiments.ablate configs/curriculum.py --scale cpu --workdir runs/curriculum
-Cost: 3 arms; at paper scale 42.6 billion tokens a replica, fewer where FLOPs are equal, and at v5e's peak 279
-chip-hours for all 9 replicas. At cpu scale about 5 minutes on 2 cores.
+Cost: 3 arms; at paper scale 42.6 billion tokens a replica, fewer where FLOPs are equal, and at v5e's peak 292
+chip-hours for all 9 replicas; by the plan (docs/plan.md) a replica of the baseline takes at least 46. At cpu scale
+about 5 minutes on 2 cores.
 
 The long arms take the curriculum's last length and batch, and as many steps as give its tokens, or its FLOPs. The arms
 differ in structure, so they train one after another. At small scales the lengths are the scale's. Not as published: as

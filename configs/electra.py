@@ -5,9 +5,10 @@ token, a little from reading no [MASK].
 Source: Clark et al. 2020, Section 3.4 and Table 5 (base); numbers of the recipe from Table 6 and
 google-research/electra.
 Command: python -m experiments.ablate configs/electra.py --scale cpu --workdir runs/electra
-Cost: 5 arms; at paper scale 120.1 billion tokens a replica of BERT, and at v5e's peak 1,301 chip-hours for all 15
-replicas. Every arm takes the training FLOPs of ELECTRA, counted by train/flops.py, so their steps differ.
-At cpu scale with five seeds about 20 minutes on one core (docs/results).
+Cost: 5 arms; at paper scale 120.1 billion tokens a replica of BERT, and at v5e's peak 1,412 chip-hours for all 15
+replicas; by the plan (docs/plan.md) a replica of the baseline takes at least 94. Every arm takes the training FLOPs of
+ELECTRA, counted by train/flops.py, so their steps differ. At cpu scale with five seeds about 20 minutes on one core
+(docs/results).
 
 The arms: ELECTRA; ELECTRA 15%, detection scored on the chosen tokens alone; replace MLM, whose chosen tokens are
 samples of the generator where BERT has [MASK]; all-tokens MLM, which predicts every token of such rows, copying by a

@@ -4,9 +4,9 @@ Claim: a generator between a quarter and a half of the discriminator's size is b
 hard, and costs more.
 Source: Clark et al. 2020, Section 3.2 and Figure 3 (a plot: no numbers are taken from it).
 Command: python -m experiments.ablate configs/electra_generator.py --scale cpu --workdir runs/electra_generator
-Cost: 4 arms; at paper scale 65.5 billion tokens a replica, and at v5e's peak 837 chip-hours for all 12 replicas. Arms
-have equal steps, as in the paper, so a wider generator takes more FLOPs: the report plots quality against them.
-At cpu scale about 10 minutes on one core.
+Cost: 4 arms; at paper scale 65.5 billion tokens a replica, and at v5e's peak 863 chip-hours for all 12 replicas; by the
+plan (docs/plan.md) a replica of the baseline takes at least 59. Arms have equal steps, as in the paper, so a wider
+generator takes more FLOPs: the report plots quality against them. At cpu scale about 10 minutes on one core.
 
 Only widths differ, the generator has as many layers as the discriminator. Not as published: as in electra.
 """

@@ -5,8 +5,8 @@ that reads the generator's table without changing it, and learns a difference to
 Source: He et al. 2023 (DeBERTa-v3), Section 3.2 and its ablation of base models; its figures are second-hand, from
 notes on the paper.
 Command: python -m experiments.ablate configs/embedding_sharing.py --scale cpu --workdir runs/embedding_sharing
-Cost: 3 arms; at paper scale 131.1 billion tokens a replica, and at v5e's peak 1,363 chip-hours for all 9 replicas.
-At cpu scale about 8 minutes on one core.
+Cost: 3 arms; at paper scale 131.1 billion tokens a replica, and at v5e's peak 1,402 chip-hours for all 9 replicas; by
+the plan (docs/plan.md) a replica of the baseline takes at least 156. At cpu scale about 8 minutes on one core.
 
 The generator is as wide as the discriminator and half as deep. Only the token table is shared; positions, types and
 norms are each one's own. Not as published: a BERT without DeBERTa's disentangled attention (the second table is of

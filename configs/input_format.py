@@ -4,8 +4,8 @@ Claim: NSP can go: text without it does as well or better, best within documents
 whose rows are too short to learn from distance.
 Source: Liu et al. 2019 (RoBERTa), Section 4.2 and Table 2 (base).
 Command: python -m experiments.ablate configs/input_format.py --scale cpu --workdir runs/input_format
-Cost: 4 arms; at paper scale 131.1 billion tokens a replica, and at v5e's peak 3,251 chip-hours for all 12 replicas.
-At cpu scale about 7 minutes on one core.
+Cost: 4 arms; at paper scale 131.1 billion tokens a replica, and at v5e's peak 3,391 chip-hours for all 12 replicas; by
+the plan (docs/plan.md) a replica of the baseline takes at least 103. At cpu scale about 7 minutes on one core.
 
 All rows are cut from one store. One length throughout, as in the paper (Section 3.1): the scale's last, 512 at paper
 scale; in rows of 64 sentences would be cut to pieces. Rows that are not full get larger batches, so that every arm

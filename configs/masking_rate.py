@@ -5,8 +5,8 @@ of smaller models is lower: 20% at base size and 15% at medium, so 15% ahead of 
 Source: Wettig et al. 2023, "Should You Mask 15% in Masked Language Modeling?", Tables 1, 2 and 7, Figure 2, and the
 README of princeton-nlp/DinkyTrain. Figures of Table 2 are second-hand, from notes on the paper.
 Command: python -m experiments.ablate configs/masking_rate.py --scale cpu --workdir runs/masking_rate
-Cost: 3 arms; at paper scale 16.9 billion tokens a replica, and at v5e's peak 394 chip-hours for all 9 replicas. At cpu
-scale about 5 minutes on 2 cores (README).
+Cost: 3 arms; at paper scale 16.9 billion tokens a replica, and at v5e's peak 407 chip-hours for all 9 replicas; by the
+plan (docs/plan.md) a replica of the baseline takes at least 56. At cpu scale about 5 minutes on 2 cores (README).
 
 Each replica is fine-tuned too: to tell which century's message a paragraph comes from, of messages held out of
 pretraining; at paper scale on GLUE, where --evaluation.data_dir names a folder with its files.

@@ -4,8 +4,8 @@ Claim: a rate that falls linearly from 30% to 15% beats both constant rates and 
 Source: Ankner et al. 2023, "Dynamic Masking Rate Schedules for MLM Pretraining"; its figures are
 second-hand, from notes on the paper.
 Command: python -m experiments.ablate configs/masking_schedule.py --scale cpu --workdir runs/masking_schedule
-Cost: 4 arms; at paper scale 36.7 billion tokens a replica, and at v5e's peak 310 chip-hours for all 12 replicas. At cpu
-scale about 5 minutes on 2 cores.
+Cost: 4 arms; at paper scale 36.7 billion tokens a replica, and at v5e's peak 335 chip-hours for all 12 replicas; by the
+plan (docs/plan.md) a replica of the baseline takes at least 27. At cpu scale about 5 minutes on 2 cores.
 
 The loss at 15% favours the arms that end at 15%, which were last trained on just that: read it with the likelihood and
 the probe. At paper scale: base, length 128 throughout, 70,000 steps of 4,096 rows. Not as published: Wikipedia for C4,

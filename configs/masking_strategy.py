@@ -4,8 +4,8 @@ Claim: at 15% larger units are better than single tokens; at 40% single tokens a
 Source: Wettig et al. 2023, Section 4 and Figures 4 and 5 (no table is printed); Joshi et al. 2020, Table 6 (large, 15%,
 segment pairs with NSP), whose subword, whole-word and geometric-span rows stand beside the arms at 15%.
 Command: python -m experiments.ablate configs/masking_strategy.py --scale cpu --workdir runs/masking_strategy
-Cost: 8 arms; at paper scale 12.1 billion tokens a replica, and at v5e's peak 738 chip-hours for all 24 replicas.
-At cpu scale about 8 minutes on 2 cores.
+Cost: 8 arms; at paper scale 12.1 billion tokens a replica, and at v5e's peak 763 chip-hours for all 24 replicas; by the
+plan (docs/plan.md) a replica of the baseline takes at least 31. At cpu scale about 8 minutes on 2 cores.
 
 Every arm masks exactly its rate of tokens, whatever they are masked with (train/units.py). Losses are measured with
 single tokens masked, which favours the arms that saw such masks: read them with the probe and the tasks. In short rows

@@ -4,10 +4,10 @@ Claim: at one corruption rate more predictions help, and at one prediction rate 
 sets both at once.
 Source: Wettig et al. 2023, Section 5 and Table 3 (large); its figures are second-hand, from notes on the paper.
 Command: python -m experiments.ablate configs/prediction_rate.py --scale cpu --workdir runs/prediction_rate
-Cost: 6 arms; at paper scale 12.1 billion tokens a replica, and at v5e's peak 1,557 chip-hours for all 18 replicas. An
-arm that predicts c times what it corrupts encodes c copies of each row: 8 at 5/40, 4 at 10/40, 2 at 20/40, so the six
-encode as much as 17 arms of one copy.
-At cpu scale, with little more than half the steps of other configs, about 8 minutes on 2 cores.
+Cost: 6 arms; at paper scale 12.1 billion tokens a replica, and at v5e's peak 1,581 chip-hours for all 18 replicas; by
+the plan (docs/plan.md) a replica of the baseline takes at least 32. An arm that predicts c times what it corrupts
+encodes c copies of each row: 8 at 5/40, 4 at 10/40, 2 at 20/40, so the six encode as much as 17 arms of one copy. At
+cpu scale, with little more than half the steps of other configs, about 8 minutes on 2 cores.
 
 At paper scale this is masking_rate's recipe without the further steps at 512, as the table has GLUE alone. Not as
 published: as in masking_rate.

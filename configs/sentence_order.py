@@ -4,8 +4,8 @@ Claim: sentence order helps downstream tasks, next-sentence prediction hardly; a
 one of order tells other documents' sentences well above chance.
 Source: Lan et al. 2020 (ALBERT), Section 4.6 and Table 5 (base).
 Command: python -m experiments.ablate configs/sentence_order.py --scale cpu --workdir runs/sentence_order
-Cost: 3 arms; at paper scale 131.1 billion tokens a replica, and at v5e's peak 887 chip-hours for all 9 replicas.
-At cpu scale about 5 minutes on one core.
+Cost: 3 arms; at paper scale 131.1 billion tokens a replica, and at v5e's peak 925 chip-hours for all 9 replicas; by the
+plan (docs/plan.md) a replica of the baseline takes at least 103. At cpu scale about 5 minutes on one core.
 
 All arms read the same pairs of segments; they differ in what is done to the second and asked about it. The asymmetry
 is in the table of other measures: each model that judges pairs is scored on held-out pairs of both kinds. The arm

@@ -4,9 +4,10 @@ Claim: embeddings a sixth as wide cost little. Shared attention costs little, to
 feed-forward's.
 Source: Lan et al. 2020 (ALBERT), Sections 4.4 and 4.5, Tables 3 and 4 (base).
 Command: python -m experiments.ablate configs/sharing.py --scale cpu --workdir runs/sharing
-Cost: 8 arms; at paper scale 262.1 billion tokens a replica, and at v5e's peak 4,729 chip-hours for all 24 replicas.
-Each arm is a program of its own; narrow ones take a little less compute, shared ones none less. Smoke runs four of the
-arms. At cpu scale about 17 minutes on one core.
+Cost: 8 arms; at paper scale 262.1 billion tokens a replica, and at v5e's peak 4,848 chip-hours for all 24 replicas; by
+the plan (docs/plan.md) a replica of the baseline takes at least 206. Each arm is a program of its own; narrow ones take
+a little less compute, shared ones none less. Smoke runs four of the arms. At cpu scale, with half the updates of other
+configs and one fine-tuning a replica, about 8 minutes on 2 cores.
 
 Full embeddings are as wide as the model, narrow ones a sixth of that at paper scale (128 of 768), a quarter below it:
 the tables of tokens, positions and types, and the output layer tied to the first. A part of a layer that is shared is

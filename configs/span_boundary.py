@@ -4,8 +4,8 @@ Claim: one segment is better than two with next-sentence prediction, and the spa
 every task, most where spans of text are what is asked for (coreference, question answering).
 Source: Joshi et al. 2020 (SpanBERT), Sections 3.2 and 5.2 and Table 7 (large).
 Command: python -m experiments.ablate configs/span_boundary.py --scale cpu --workdir runs/span_boundary
-Cost: 3 arms; at paper scale 314.6 billion tokens a replica, and at v5e's peak 7,640 chip-hours for all 9 replicas.
-At cpu scale about 6 minutes on one core.
+Cost: 3 arms; at paper scale 314.6 billion tokens a replica, and at v5e's peak 7,804 chip-hours for all 9 replicas; by
+the plan (docs/plan.md) a replica of the baseline takes at least 863. At cpu scale about 6 minutes on one core.
 
 All arms mask 15% in spans of 1 to 10 words. Targets and masks of the last two are the same; the boundary loss is of
 those targets, too, so it adds a head and no text (train/objectives/mlm_with_boundary.py says what a span is and where

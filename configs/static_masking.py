@@ -3,8 +3,8 @@
 Claim: ten masks a row, used in turn for 40 epochs, do about as well as a new mask each epoch.
 Source: Liu et al. 2019 (RoBERTa), Section 4.1 and Table 1.
 Command: python -m experiments.ablate configs/static_masking.py --scale cpu --workdir runs/static_masking
-Cost: 2 arms; at paper scale 131.1 billion tokens a replica, and at v5e's peak 591 chip-hours for all 6 replicas. At cpu
-scale about 2 minutes on 2 cores.
+Cost: 2 arms; at paper scale 131.1 billion tokens a replica, and at v5e's peak 617 chip-hours for all 6 replicas; by the
+plan (docs/plan.md) a replica of the baseline takes at least 103. At cpu scale about 2 minutes on 2 cores.
 
 With no more epochs than masks the arms would be the same, so the training text is cut until each mask is used 4 times,
 as in the paper: 40 epochs. One length throughout (Section 3.1): 512 at paper scale; in smaller runs the scale's first,

@@ -12,7 +12,13 @@ def forward_flops(config: ModelConfig, batch_size: int, length: int, targets: in
 
 
 def head_flops(config: ModelConfig, batch_size: int, targets: int) -> float:
-    """Of the MLM head at M positions of each of B rows: its dense layer and the tied output."""
+    """Of the MLM head at M positions of each of B rows: its dense layer and the tied output.
+
+    Raises:
+      ValueError: the size of the vocabulary is still 0, as it is before there is a tokenizer.
+    """
+    if not config.vocab_size:
+        raise ValueError('model.vocab_size is 0: the output cannot be counted before the vocabulary is known')
     return float(batch_size) * targets * 2 * config.table_width * (config.width + config.padded_vocab_size)
 
 

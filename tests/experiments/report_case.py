@@ -20,7 +20,7 @@ def make_config(arms: dict[str, dict], seeds=range(3), **ablation) -> dict:
     """config.json of an ablation; each arm as {dotted field: value}."""
     base = {
         'data': {'corpus': 'sotu', 'store': ''},
-        'model': {'width': 64, 'dropout': 0.1, 'norm': 'pre'},
+        'model': {'width': 64, 'dropout': 0.1, 'norm': 'pre', 'vocab_size': 1024},
         'masking': {
             'corruption_rate': 0.15,
             'rate_points': [],
