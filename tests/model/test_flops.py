@@ -35,3 +35,8 @@ def test_base_costs_what_its_parameters_say():
     head = 768 * 768 + 768 * 30_592
     all_scored = 3 * forward_flops(config, 1, 128, 128)
     assert all_scored == 6 * (layers + head) * 128 + 3 * 12 * 4 * 128 * 128 * 768
+
+
+def test_an_output_of_unknown_size_is_not_counted_as_none():
+    with pytest.raises(ValueError, match='model.vocab_size is 0'):
+        forward_flops(ModelConfig(), 8, 32, 5)
