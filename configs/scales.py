@@ -15,6 +15,7 @@ from typing import Literal
 
 from data.config import DataConfig
 from data.tasks.config import TaskConfig
+from experiments.config_paths import changed
 from model.config import SIZES, ModelConfig
 from train.config import Config, EvaluationConfig, OptimizerConfig, RunConfig, Stage, TaskEvaluation
 from train.finetuning.recipe import Recipe
@@ -179,14 +180,9 @@ def of_many_programs(base: Config, scale: str) -> Config:
     take longer than the scale has."""
     if scale != 'cpu':
         return base
-    once = (
-        dataclasses.replace(task, recipe=dataclasses.replace(task.recipe, seeds=1)) for task in base.evaluation.tasks
-    )
-    return dataclasses.replace(
-        base,
-        stages=tuple(dataclasses.replace(stage, steps=stage.steps // 2) for stage in base.stages),
-        evaluation=dataclasses.replace(base.evaluation, tasks=tuple(once)),
-    )
+    halves = {f'stages.{number}.steps': stage.steps // 2 for number, stage in enumerate(base.stages)}
+    once = {f'evaluation.tasks.{number}.recipe.seeds': 1 for number in range(len(base.evaluation.tasks))}
+    return changed(base, halves | once)
 
 
 SCALES: dict[Scale, Callable[[], Config]] = {'smoke': _smoke, 'cpu': _cpu, 'overnight': _overnight, 'paper': _paper}

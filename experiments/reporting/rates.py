@@ -37,7 +37,8 @@ def rate_lines(results: Results) -> dict[str, list[str]]:
     """
     lines: dict[str, list[str]] = {}
     measured = np.isfinite(results.values(results.primary)).any(1)
-    for arm in sorted(np.array(results.arms)[measured].tolist(), key=lambda arm: _rate(results, arm)):
+    arms = [arm for arm, has in zip(results.arms, measured, strict=True) if has]
+    for arm in sorted(arms, key=lambda arm: _rate(results, arm)):
         if not results.config['configs'][arm]['masking']['rate_points']:
             lines.setdefault(_all_but_rate(results, arm), []).append(arm)
     found = [arms for arms in lines.values() if len({_rate(results, arm) for arm in arms}) > 1]
