@@ -16,6 +16,7 @@ asked=
 trap 'asked=1; kill -TERM "$pid"' TERM
 "$@" &
 pid=$!
+[ -z "$asked" ] || kill -TERM "$pid"  # asked before it had a number
 code=0
 wait "$pid" || code=$?
 # A command that was told to stop saves and ends with 0, which would read as finished.
