@@ -12,7 +12,7 @@ set_up() {
 }
 # tar and pip end with 2 after a hiccup too, which would read as a user's mistake.
 set_up || exit 1
-asked=
+asked= pid=
 trap 'asked=1; kill -TERM "$pid"' TERM
 "$@" &
 pid=$!
